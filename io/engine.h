@@ -1,0 +1,149 @@
+#ifndef CKPTSIM_IO_ENGINE_H
+#define CKPTSIM_IO_ENGINE_H
+
+#include "base/error.h"
+#include "base/facts.h"
+#include "io/folder.h"
+#include "io/payload.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The engine contract. An engine carries out requests and owns time: real engines block and read the
+ * clock, a simulated drive steps its events. The job submits what is ready and waits for one
+ * completion at a time, on one thread.
+ *
+ *   job ──submit(request)──> engine ──(worker: payload, checksum, system call)──> wait() ──> job
+ *
+ * Rules (held by tests/contract):
+ * 1. A request belongs to the engine from submit until wait returns it. Nothing is allocated for it.
+ * 2. Requests of one rank begin in the order they were submitted. Writes may overlap and finish in
+ *    any order; every other operation of a rank is submitted alone, with none of its requests under way.
+ * 3. Every submitted request comes back exactly once, failed or not.
+ * 4. end_ns >= begin_ns, both on the engine's own clock, which starts near 0 at open.
+ * 5. Failure is a value: error holds an errno, done_bytes what was written before it. */
+
+enum io_op {
+    IO_OPEN,     /* opens request->file for writing as file->mode says, preallocating if configured */
+    IO_WRITE,    /* [offset, offset+length) of file: payload of file->stream, or request->literal */
+    IO_SYNC,     /* everything of file reaches the medium; buffered data then leaves the page cache */
+    IO_CLOSE,
+    IO_REMOVE,   /* path; ENOENT is reported like any error */
+    IO_RENAME,   /* path to new_path */
+    IO_SYNC_DIR, /* path of a folder, "" for the target folder itself */
+    IO_PAUSE,    /* pause_ns pass: computing between checkpoints */
+    IO_OP_COUNT,
+};
+
+enum io_mode {
+    IO_TRUNCATE,  /* created, or cut to nothing first */
+    IO_OVERWRITE, /* created, or written in place */
+    IO_EXISTING,  /* must exist; for a later sync */
+};
+
+/* An open file of a rank. The job fills the first part and keeps it unchanged from IO_OPEN to
+ * IO_CLOSE. */
+struct io_file {
+    const char *path;
+    uint64_t size_bytes; /* what it will hold in the end */
+    uint64_t stream;     /* payload key */
+    enum io_mode mode;
+    bool plain;          /* a small file of text (manifest): buffered, never preallocated */
+    /* The engine's: */
+    uint64_t sum;        /* checksum over all completed payload writes, updated before wait returns */
+    int fd, fd_slot;
+    void *engine_data;
+};
+
+struct io_request {
+    enum io_op op;
+    uint32_t rank;
+    struct io_file *file;
+    const char *path, *new_path;
+    const void *literal;   /* IO_WRITE: these bytes instead of payload; valid until completion */
+    uint64_t offset, length_bytes;
+    uint64_t pause_ns;
+    /* Set by the engine on completion: */
+    int error;             /* 0 or an errno */
+    bool short_write;      /* the kernel took less than asked without an error */
+    uint64_t done_bytes;
+    uint64_t begin_ns, end_ns; /* around the system call, payload not included */
+    uint64_t payload_ns;   /* time the worker spent making payload and checksum */
+    /* The engine's: */
+    struct io_request *next;
+    uint64_t sum;
+    void *buffer;
+};
+
+enum io_direct { IO_DIRECT_AUTO, IO_DIRECT_ON, IO_DIRECT_OFF };
+enum io_dontcache { IO_DONTCACHE_AUTO, IO_DONTCACHE_OFF };
+
+struct engine_config {
+    uint32_t ranks;
+    uint64_t chunk_bytes;  /* largest IO_WRITE; a multiple of PAYLOAD_BLOCK */
+    uint64_t queue_depth;  /* writes of one rank under way at most */
+    int direct;            /* enum io_direct: ON fails where the file system refuses it */
+    int dontcache;         /* enum io_dontcache: RWF_DONTCACHE for buffered writes where it works */
+    bool preallocate;
+    bool sync;             /* IO_SYNC will come: buffered writes may be pushed out early */
+    struct payload payload;
+    const struct folder *folder; /* NULL for engines that reach no directory */
+    uint64_t quota_bytes;  /* shim: ENOSPC when more than this is held; 0: none */
+    const char *faults;    /* shim: see shim_faults.h; NULL: none */
+    uint64_t seed;
+};
+
+struct engine;
+
+struct engine_ops {
+    const char *name;
+    const char *about; /* one line for `ckptsim list engines` */
+    bool needs_folder;
+    enum status (*open)(const struct engine_config *config, struct engine **engine,
+                        struct error *err);
+    void (*submit)(struct engine *engine, struct io_request *request);
+    /* The next completion; NULL when none came within timeout_ns or a signal arrived. */
+    struct io_request *(*wait)(struct engine *engine, uint64_t timeout_ns);
+    uint64_t (*now)(struct engine *engine);
+    /* Free and total bytes of the target; 0 or an errno. */
+    int (*space)(struct engine *engine, uint64_t *free_bytes, uint64_t *total_bytes);
+    /* What came of the configuration, for the output: direct, dontcache, huge_pages, buffer_bytes. */
+    void (*facts)(struct engine *engine, struct facts *facts);
+    /* Nothing may be under way. */
+    void (*close)(struct engine *engine);
+};
+
+/* First member of every engine. */
+struct engine {
+    const struct engine_ops *ops;
+};
+
+/* The registry: a NULL-terminated table. To add an engine: engine_NAME.c and its row in engine.c. */
+extern const struct engine_ops *const engines[];
+
+const struct engine_ops *engine_find(const char *name);
+
+/* Opens the named engine with the shims the configuration asks for around it. */
+enum status engine_open(const char *name, const struct engine_config *config,
+                        struct engine **engine, struct error *err);
+
+/* Most memory the engine's buffers take under this configuration: ranks x queue depth x chunk. */
+uint64_t engine_buffer_bytes(const char *name, const struct engine_config *config);
+
+static inline void engine_submit(struct engine *engine, struct io_request *request) {
+    engine->ops->submit(engine, request);
+}
+
+static inline struct io_request *engine_wait(struct engine *engine, uint64_t timeout_ns) {
+    return engine->ops->wait(engine, timeout_ns);
+}
+
+static inline uint64_t engine_now(struct engine *engine) {
+    return engine->ops->now(engine);
+}
+
+static inline void engine_close(struct engine *engine) {
+    engine->ops->close(engine);
+}
+
+#endif

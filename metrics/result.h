@@ -1,0 +1,98 @@
+#ifndef CKPTSIM_METRICS_RESULT_H
+#define CKPTSIM_METRICS_RESULT_H
+
+#include "base/error.h"
+#include "base/facts.h"
+#include "base/memory.h"
+#include "base/setting.h"
+#include "metrics/histogram.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The result of a run in memory: exactly what result.json holds. The job fills it through a
+ * recorder; reports read it and nothing else. What follows from the checkpoints (passes, means,
+ * drift) is computed from them when it is asked for, never stored. */
+
+enum { RESULT_VERSION = 1 };
+
+enum result_kind { RESULT_MEASURED, RESULT_SIMULATED };
+
+enum result_outcome {
+    RESULT_RUNNING,     /* in the journal of a run that was killed */
+    RESULT_COMPLETE,    /* all passes as planned */
+    RESULT_DRIVE_FULL,  /* all passes, but a pass ended early: ENOSPC or quota in a checkpoint */
+    RESULT_INTERRUPTED, /* Ctrl-C: partial */
+    RESULT_FAILED,      /* an I/O error ended it: partial */
+};
+
+/* Not available: a counter that the device or the kernel does not give. */
+#define RESULT_UNKNOWN UINT64_MAX
+
+struct checkpoint_record {
+    uint32_t pass, checkpoint; /* from 1; checkpoint counts within the pass */
+    bool complete;
+    uint64_t start_ns;         /* since the run began; the barrier of all ranks */
+    uint64_t duration_ns;      /* barrier to the slowest rank's last byte and fsync */
+    uint64_t rank0_ns;         /* rank 0's own time, as DLIO reports it */
+    uint64_t fastest_ns;
+    uint32_t slowest_rank, fastest_rank;
+    uint64_t bytes;            /* written, by all ranks */
+    uint64_t rank_ns_sum;      /* over ranks: barrier to own end */
+    uint64_t sync_ns_sum;      /* over ranks: in fsync */
+    uint64_t payload_ns_sum;   /* over ranks: making payload and checksums */
+    uint64_t commit_ns;        /* manifest, latest and folder syncs, after the end */
+    uint64_t used_bytes, total_bytes; /* of the file system after it */
+    uint64_t device_bytes;     /* the block device counted as written, or RESULT_UNKNOWN */
+    const char *note;          /* NULL, or why it is not complete: file, offset, errno */
+};
+
+struct result_plan {
+    const char *model, *layout, *layout_leaves_out;
+    uint64_t parameters, checkpoint_bytes, model_bytes, optimizer_bytes, files;
+    uint64_t ranks, tp, pp, dp, zero_stage;
+    uint64_t largest_rank_bytes, smallest_rank_bytes;
+    double scale;
+    uint64_t passes, checkpoints_per_pass; /* as planned at the start; 0: unknown */
+    uint64_t run_bytes;                    /* estimate of all passes */
+    uint64_t memory_bytes;                 /* promised limit */
+    double payload_bytes_per_second;       /* headroom of one worker */
+};
+
+struct result {
+    enum result_kind kind;
+    enum result_outcome outcome;
+    const char *outcome_text;  /* one sentence: what ended the run, file and errno included */
+    const char *run_id, *version, *started; /* started: ISO 8601, UTC */
+    uint64_t elapsed_ns;
+    struct result_plan plan;
+    const struct settings *settings;
+    struct facts machine, file_system, device, engine; /* as far as known */
+    struct histogram write_latency, sync_latency;      /* ns per request */
+    uint32_t checkpoint_count, checkpoint_capacity;
+    struct checkpoint_record *checkpoints;
+    struct arena *arena;       /* notes and texts */
+};
+
+/* Statistics of one pass over its complete checkpoints; count 0 where there is none. */
+struct pass_record {
+    uint32_t pass, checkpoints, broken; /* complete ones, and those that did not end */
+    uint64_t bytes, duration_ns_sum, min_ns, max_ns;
+    double mean_seconds, stdev_seconds;      /* population, of the slowest rank's time */
+    double rank0_mean_seconds;
+    double bytes_per_second;                 /* bytes / sum of durations */
+    double against_pass1;                    /* mean / mean of pass 1 - 1 */
+    double drift;                            /* last quarter's mean / first quarter's mean - 1 */
+    double sync_share;                       /* sum of sync_ns_sum / sum of rank_ns_sum */
+    uint64_t device_bytes;                   /* or RESULT_UNKNOWN */
+};
+
+uint32_t result_pass_count(const struct result *result);
+void result_pass(const struct result *result, uint32_t pass, struct pass_record *record);
+
+/* Room for one more record; the pointer is good until the next call. */
+struct checkpoint_record *result_add_checkpoint(struct result *result);
+
+void result_fini(struct result *result);
+
+#endif

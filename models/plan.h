@@ -1,0 +1,59 @@
+#ifndef CKPTSIM_MODELS_PLAN_H
+#define CKPTSIM_MODELS_PLAN_H
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "models/architecture.h"
+#include "models/layout.h"
+
+#include <stdint.h>
+
+/* The plan: which rank writes which files of how many bytes. Pure arithmetic; nothing is stored per
+ * file, so a plan for 16,384 ranks is small. */
+
+/* What the user asks for; zero means "as the model's config says, else 1" for tp, pp, dp and
+ * PLAN_ZERO_DEFAULT for the ZeRO stage. */
+struct plan_request {
+    const char *model;      /* a built-in name or a path */
+    const char *config_dir; /* NULL, or a folder whose models/NAME.yaml wins over the built-in */
+    const char *layout;     /* a name in the layout registry */
+    uint64_t tp, pp, dp;
+    uint64_t zero_stage;    /* 0-3, or PLAN_ZERO_DEFAULT */
+    uint64_t subset_ranks;  /* only the first N ranks write; 0: all */
+    double scale;           /* every tensor shrunk by this, (0, 1] */
+};
+
+#define PLAN_ZERO_DEFAULT UINT64_C(9)
+
+/* What one rank writes in one checkpoint. */
+struct plan_share {
+    uint64_t bytes;
+    uint64_t files;
+};
+
+struct plan {
+    struct architecture model;
+    struct parallelism parallelism; /* resolved */
+    const struct layout *layout;
+    double scale;
+    uint64_t parameters;       /* of the unscaled model */
+    uint32_t ranks;            /* that write here: shares[0 .. ranks-1] */
+    uint64_t checkpoint_bytes; /* of the ranks that write, after scaling, like the next three */
+    uint64_t model_bytes, optimizer_bytes;
+    uint64_t files;
+    uint64_t largest_file_bytes;
+    struct plan_share *shares;
+};
+
+/* Reads the model, checks that the parallelism fits it and adds everything up; all lives in the
+ * arena. Every error is ERR_USAGE and names the setting, the value and what is allowed. */
+enum status plan_build(const struct plan_request *request, struct arena *arena, struct plan *plan,
+                       struct error *err);
+
+/* File `index` (0 .. shares[rank].files-1) of a rank, in the order the rank writes them, for
+ * checkpoint number `checkpoint` (from 1); file->path is relative to the checkpoint folder and
+ * file->name is its last part. */
+void plan_file(const struct plan *plan, uint32_t rank, uint64_t index, uint32_t checkpoint,
+               struct shard_file *file);
+
+#endif
