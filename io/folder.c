@@ -107,6 +107,13 @@ int folder_open_file(const struct folder *folder, const char *path, int flags) {
         close(fd);
         return -ENOTSUP; /* a device, a pipe: nothing that we made */
     }
+    /* O_NONBLOCK kept the open of a pipe from hanging; on a file it would make io_uring say EAGAIN. */
+    int set = fcntl(fd, F_GETFL);
+    if (set < 0 || fcntl(fd, F_SETFL, set & ~O_NONBLOCK) != 0) {
+        int error = errno;
+        close(fd);
+        return -error;
+    }
     return fd;
 }
 
@@ -339,6 +346,10 @@ enum status folder_create(const char *dir, const char *run_id, struct arena *are
     }
     status = made.created ? write_marker(&made, run_id, err) : take_over(&made, run_id, err);
 done:
+    if (status != OK && made.created) { /* a full disk must not leave half a folder */
+        unlinkat(made.fd, FOLDER_MARKER, 0);
+        unlinkat(dir_fd, FOLDER_NAME, AT_REMOVEDIR);
+    }
     close(dir_fd);
     if (status != OK) {
         folder_close(&made);
@@ -369,6 +380,7 @@ enum status folder_open(const char *dir, struct arena *arena, struct folder *fol
         folder_close(&found);
         return status;
     }
+    found.created = true;
     *folder = found;
     return OK;
 }
@@ -383,17 +395,33 @@ void folder_close(struct folder *folder) {
     folder->fd = folder->marker_fd = -1;
 }
 
+/* Removes the folder by its usual name, if that name still means this folder. */
+static int remove_from_parent(const struct folder *folder) {
+    int parent_fd = openat(folder->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (parent_fd < 0) {
+        return errno;
+    }
+    struct stat own, named;
+    int error = 0;
+    if (fstat(folder->fd, &own) != 0 ||
+        fstatat(parent_fd, FOLDER_NAME, &named, AT_SYMLINK_NOFOLLOW) != 0) {
+        error = errno;
+    } else if (own.st_ino != named.st_ino || own.st_dev != named.st_dev) {
+        error = EXDEV;
+    } else if (unlinkat(parent_fd, FOLDER_NAME, AT_REMOVEDIR) != 0) {
+        error = errno;
+    }
+    close(parent_fd);
+    return error;
+}
+
 int folder_remove_self(struct folder *folder) {
     int error = is_empty(folder) ? 0 : ENOTEMPTY;
     if (error == 0 && unlinkat(folder->fd, FOLDER_MARKER, 0) != 0) {
         error = errno;
     }
     if (error == 0 && folder->created) {
-        int parent_fd = openat(folder->fd, "..", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-        error = parent_fd >= 0 && unlinkat(parent_fd, FOLDER_NAME, AT_REMOVEDIR) == 0 ? 0 : errno;
-        if (parent_fd >= 0) {
-            close(parent_fd);
-        }
+        error = remove_from_parent(folder);
     }
     folder_close(folder);
     return error;
