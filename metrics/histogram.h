@@ -19,11 +19,13 @@ struct histogram {
 
 void histogram_add(struct histogram *histogram, uint64_t value);
 void histogram_merge(struct histogram *into, const struct histogram *from);
-/* The smallest bucket's upper bound (at most the exact maximum) below which `share` (0..1) lies. */
+/* The smallest bucket's upper bound (at most the exact maximum) below which `share` (0..1) lies; 0 of
+ * an empty histogram. */
 uint64_t histogram_percentile(const struct histogram *histogram, double share);
 
-/* count, sum, min, max, and [index, count] pairs of the buckets that are not empty. */
+/* {count, sum_ns, min_ns, max_ns, buckets}; buckets holds [index, count] of those not empty. */
 void histogram_write_json(const struct histogram *histogram, struct json *json, const char *key);
+/* Refuses what no histogram can be: counts that do not add up, ends outside the buckets. */
 enum status histogram_read(const struct yaml_node *node, struct histogram *histogram,
                            struct error *err);
 

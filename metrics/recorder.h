@@ -9,7 +9,9 @@
 enum recorder_op { RECORDER_WRITE, RECORDER_SYNC };
 
 struct recorder_rank {
-    uint64_t end_ns, sync_ns, payload_ns, bytes;
+    uint64_t end_ns; /* of its last completion, then its own end */
+    uint64_t sync_ns, payload_ns, bytes;
+    bool ended;
 };
 
 struct recorder {
@@ -17,6 +19,9 @@ struct recorder {
     uint32_t ranks;
     struct recorder_rank *rank; /* of the checkpoint under way */
     struct checkpoint_record now;
+    /* Of this checkpoint alone; they stay as they are until the next one begins (the journal keeps
+     * them), and recorder_end adds them to the result's. */
+    struct histogram write_latency, sync_latency;
 };
 
 void recorder_init(struct recorder *recorder, struct result *result, uint32_t ranks,
@@ -25,17 +30,20 @@ void recorder_init(struct recorder *recorder, struct result *result, uint32_t ra
 /* A checkpoint begins: all ranks stand at the barrier at start_ns. */
 void recorder_begin(struct recorder *recorder, uint32_t pass, uint32_t checkpoint,
                     uint64_t start_ns);
-/* A write or sync of `rank` came back. */
+/* A write or sync of `rank` came back; bytes is 0 for a sync. */
 void recorder_request(struct recorder *recorder, uint32_t rank, enum recorder_op op,
                       uint64_t begin_ns, uint64_t end_ns, uint64_t payload_ns, uint64_t bytes);
-/* The rank has its last byte (and fsync) done. A rank that never says so did not finish. */
+/* The rank has its last byte (and fsync) done. A rank that never says so did not finish; one with
+ * nothing to write says so at start_ns. */
 void recorder_rank_end(struct recorder *recorder, uint32_t rank, uint64_t end_ns);
 /* All ranks are done, or the checkpoint broke (complete false, note says why; copied): the record is
- * added to the result. The caller fills commit_ns, used_bytes, total_bytes, device_bytes after. */
+ * added to the result. A broken one's duration runs to the last completion of any rank. The caller
+ * fills commit_ns, used_bytes, total_bytes, device_bytes after (RESULT_UNKNOWN until then). */
 struct checkpoint_record *recorder_end(struct recorder *recorder, bool complete, const char *note);
 
 /* Live figures of the checkpoint under way, for progress: bytes so far, and the rank furthest behind
- * (by bytes) among those not done. */
+ * (by bytes) among those not done, or UINT32_MAX where all are. */
 uint64_t recorder_bytes(const struct recorder *recorder);
+uint32_t recorder_furthest_behind(const struct recorder *recorder);
 
 #endif

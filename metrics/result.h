@@ -41,8 +41,8 @@ struct checkpoint_record {
     uint64_t rank_ns_sum;      /* over ranks: barrier to own end */
     uint64_t sync_ns_sum;      /* over ranks: in fsync */
     uint64_t payload_ns_sum;   /* over ranks: making payload and checksums */
-    uint64_t commit_ns;        /* manifest, latest and folder syncs, after the end */
-    uint64_t used_bytes, total_bytes; /* of the file system after it */
+    uint64_t commit_ns;        /* manifest, latest and folder syncs, after the end, or RESULT_UNKNOWN */
+    uint64_t used_bytes, total_bytes; /* of the file system after it, or RESULT_UNKNOWN */
     uint64_t device_bytes;     /* the block device counted as written, or RESULT_UNKNOWN */
     const char *note;          /* NULL, or why it is not complete: file, offset, errno */
 };
@@ -74,7 +74,8 @@ struct result {
     struct arena *arena;       /* notes and texts */
 };
 
-/* Statistics of one pass over its complete checkpoints; count 0 where there is none. */
+/* Statistics of one pass over its complete checkpoints. Where there is none, or too few for a figure
+ * (drift needs two), the doubles are NAN. */
 struct pass_record {
     uint32_t pass, checkpoints, broken; /* complete ones, and those that did not end */
     uint64_t bytes, duration_ns_sum, min_ns, max_ns;
@@ -89,6 +90,15 @@ struct pass_record {
 
 uint32_t result_pass_count(const struct result *result);
 void result_pass(const struct result *result, uint32_t pass, struct pass_record *record);
+
+/* The same over the complete checkpoints of all passes; pass is 0 and against_pass1 NAN. */
+void result_all_passes(const struct result *result, struct pass_record *record);
+
+/* The words that result.json uses: "measured", "drive_full". */
+const char *result_kind_name(enum result_kind kind);
+const char *result_outcome_name(enum result_outcome outcome);
+/* True where the run ended before its plan did. */
+bool result_partial(const struct result *result);
 
 /* Room for one more record; the pointer is good until the next call. */
 struct checkpoint_record *result_add_checkpoint(struct result *result);

@@ -1,0 +1,216 @@
+#include "metrics/metric_rows.h"
+
+#include "base/check.h"
+#include "metrics/truth.h"
+
+#include <math.h>
+
+#define RECORDED(type, member)                                                                     \
+    .field = offsetof(struct type, member), .size = sizeof(((struct type *)NULL)->member)
+
+static struct metric_value number(double value) {
+    return (struct metric_value){.known = isfinite(value), .number = value};
+}
+
+static double ratio(double part, double whole) {
+    return whole > 0 ? part / whole : NAN;
+}
+
+static struct metric_value checkpoint_rate(const struct metric_row *row,
+                                           const struct result *result, const void *record) {
+    (void)row, (void)result;
+    const struct checkpoint_record *checkpoint = record;
+    return number(ratio((double)checkpoint->bytes, (double)checkpoint->duration_ns / 1e9));
+}
+
+static struct metric_value mean_rank_seconds(const struct metric_row *row,
+                                             const struct result *result, const void *record) {
+    (void)row;
+    const struct checkpoint_record *checkpoint = record;
+    return number(ratio((double)checkpoint->rank_ns_sum / 1e9, (double)result->plan.ranks));
+}
+
+static struct metric_value sync_share(const struct metric_row *row, const struct result *result,
+                                      const void *record) {
+    (void)row, (void)result;
+    const struct checkpoint_record *checkpoint = record;
+    return number(ratio((double)checkpoint->sync_ns_sum, (double)checkpoint->rank_ns_sum));
+}
+
+static struct metric_value payload_share(const struct metric_row *row, const struct result *result,
+                                         const void *record) {
+    (void)row, (void)result;
+    const struct checkpoint_record *checkpoint = record;
+    return number(ratio((double)checkpoint->payload_ns_sum, (double)checkpoint->rank_ns_sum));
+}
+
+static struct metric_value fill(const struct metric_row *row, const struct result *result,
+                                const void *record) {
+    (void)row, (void)result;
+    const struct checkpoint_record *checkpoint = record;
+    if (checkpoint->used_bytes == RESULT_UNKNOWN || checkpoint->total_bytes == RESULT_UNKNOWN) {
+        return (struct metric_value){.known = false};
+    }
+    return number(ratio((double)checkpoint->used_bytes, (double)checkpoint->total_bytes));
+}
+
+static struct metric_value latency_mean(const struct metric_row *row, const struct result *result,
+                                        const void *record) {
+    (void)row, (void)result;
+    const struct histogram *histogram = record;
+    return number(ratio((double)histogram->sum / 1e9, (double)histogram->count));
+}
+
+static struct metric_value latency_percentile(const struct metric_row *row,
+                                              const struct result *result, const void *record) {
+    (void)result;
+    const struct histogram *histogram = record;
+    return (struct metric_value){.known = histogram->count > 0,
+                                 .whole = histogram_percentile(histogram, row->share)};
+}
+
+static const struct metric_row checkpoint_rows[] = {
+    {"pass", "pass", 4, METRIC_COUNT, METRIC_NEITHER, RECORDED(checkpoint_record, pass),
+     .help = "the pass it belongs to, from 1"},
+    {"checkpoint", "ckpt", 5, METRIC_COUNT, METRIC_NEITHER, RECORDED(checkpoint_record, checkpoint),
+     .help = "its number within the pass, from 1"},
+    {"complete", NULL, 0, METRIC_FLAG, METRIC_NEITHER, RECORDED(checkpoint_record, complete),
+     .help = "every rank wrote all its files; only complete ones enter any mean"},
+    {"start_seconds", "start s", 10, METRIC_NS, METRIC_NEITHER,
+     RECORDED(checkpoint_record, start_ns),
+     .help = "from the start of the run to the barrier of all ranks at which it begins"},
+    {"seconds", "seconds", 10, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, duration_ns),
+     .help = "from the barrier to the last byte and fsync of the slowest rank"},
+    {"slowest_rank", "by rank", 7, METRIC_COUNT, METRIC_NEITHER,
+     RECORDED(checkpoint_record, slowest_rank), .help = "the rank whose time that is"},
+    {"fastest_seconds", "fastest s", 10, METRIC_NS, METRIC_LOWER,
+     RECORDED(checkpoint_record, fastest_ns),
+     .help = "the own time of the fastest rank of those that write anything"},
+    {"fastest_rank", "by rank", 7, METRIC_COUNT, METRIC_NEITHER,
+     RECORDED(checkpoint_record, fastest_rank), .help = "the rank whose time that is"},
+    {"rank0_seconds", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, rank0_ns),
+     .help = "the own time of rank 0, which is what DLIO reports"},
+    {"mean_rank_seconds", NULL, 0, METRIC_SECONDS, METRIC_LOWER, .compute = mean_rank_seconds,
+     .help = "the ranks' own times on average"},
+    {"bytes", NULL, 0, METRIC_BYTES, METRIC_NEITHER, RECORDED(checkpoint_record, bytes),
+     .help = "written by all ranks, counted from completed writes"},
+    {"bytes_per_second", "GB/s", 8, METRIC_RATE, METRIC_HIGHER, .compute = checkpoint_rate,
+     .help = "bytes over seconds: the whole checkpoint over the slowest rank's time"},
+    {"fsync_share", "fsync %", 8, METRIC_SHARE, METRIC_LOWER, .compute = sync_share,
+     .help = "the part of the ranks' time spent in fsync"},
+    {"payload_share", NULL, 0, METRIC_SHARE, METRIC_LOWER, .compute = payload_share,
+     .help = "time for making payload and checksums over the ranks' time; above 1 where several "
+             "workers serve one rank"},
+    {"commit_seconds", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, commit_ns),
+     .help = "after the end: manifest, mark of the latest checkpoint and syncs of folders"},
+    {"used_bytes", NULL, 0, METRIC_BYTES, METRIC_NEITHER, RECORDED(checkpoint_record, used_bytes),
+     .help = "in use on the file system after it"},
+    {"total_bytes", NULL, 0, METRIC_BYTES, METRIC_NEITHER, RECORDED(checkpoint_record, total_bytes),
+     .help = "size of the file system"},
+    {"fill", "fill %", 7, METRIC_SHARE, METRIC_NEITHER, .compute = fill,
+     .help = "used_bytes over total_bytes"},
+    {"device_bytes", NULL, 0, METRIC_BYTES, METRIC_LOWER, RECORDED(checkpoint_record, device_bytes),
+     .help = "counted as written by the block device while it ran, by whomever"},
+    {"rank_seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, rank_ns_sum),
+     .help = "the ranks' own times added up"},
+    {"fsync_seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER,
+     RECORDED(checkpoint_record, sync_ns_sum), .help = "the ranks' time in fsync added up"},
+    {"payload_seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER,
+     RECORDED(checkpoint_record, payload_ns_sum),
+     .help = "the workers' time for payload and checksums added up"},
+    {"note", NULL, 0, METRIC_TEXT, METRIC_NEITHER, RECORDED(checkpoint_record, note),
+     .help = "why it is not complete: file, offset, error"},
+};
+
+static const struct metric_row pass_rows[] = {
+    {"pass", "pass", 4, METRIC_COUNT, METRIC_NEITHER, RECORDED(pass_record, pass),
+     .help = "its number, from 1"},
+    {"checkpoints", "ckpts", 6, METRIC_COUNT, METRIC_NEITHER, RECORDED(pass_record, checkpoints),
+     .help = "complete ones; all other figures are over these"},
+    {"broken", "broken", 7, METRIC_COUNT, METRIC_NEITHER, RECORDED(pass_record, broken),
+     .help = "checkpoints that did not complete"},
+    {"mean_seconds", "mean s", 10, METRIC_SECONDS, METRIC_LOWER,
+     RECORDED(pass_record, mean_seconds), .help = "per checkpoint, by the slowest rank"},
+    {"min_seconds", "min s", 10, METRIC_NS, METRIC_LOWER, RECORDED(pass_record, min_ns),
+     .help = "the quickest checkpoint"},
+    {"max_seconds", "max s", 10, METRIC_NS, METRIC_LOWER, RECORDED(pass_record, max_ns),
+     .help = "the slowest checkpoint"},
+    {"stdev_seconds", "stdev s", 9, METRIC_SECONDS, METRIC_LOWER,
+     RECORDED(pass_record, stdev_seconds),
+     .help = "standard deviation of the checkpoints' times, of the population"},
+    {"bytes_per_second", "GB/s", 8, METRIC_RATE, METRIC_HIGHER,
+     RECORDED(pass_record, bytes_per_second),
+     .help = "bytes of the pass over the sum of its checkpoints' times"},
+    {"against_pass1", "vs pass 1", 10, METRIC_SHARE, METRIC_LOWER,
+     RECORDED(pass_record, against_pass1),
+     .help = "mean time over that of pass 1, less 1: 0.41 is 41 % longer"},
+    {"drift", "drift", 8, METRIC_SHARE, METRIC_LOWER, RECORDED(pass_record, drift),
+     .help = "mean time of the last quarter of its checkpoints over the first quarter's, less 1; "
+             "unknown of one checkpoint"},
+    {"bytes", NULL, 0, METRIC_BYTES, METRIC_NEITHER, RECORDED(pass_record, bytes),
+     .help = "written by its complete checkpoints"},
+    {"seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(pass_record, duration_ns_sum),
+     .help = "its checkpoints' times added up"},
+    {"rank0_mean_seconds", NULL, 0, METRIC_SECONDS, METRIC_LOWER,
+     RECORDED(pass_record, rank0_mean_seconds), .help = "per checkpoint, by rank 0's own time"},
+    {"fsync_share", NULL, 0, METRIC_SHARE, METRIC_LOWER, RECORDED(pass_record, sync_share),
+     .help = "the part of the ranks' time spent in fsync"},
+    {"device_bytes", NULL, 0, METRIC_BYTES, METRIC_LOWER, RECORDED(pass_record, device_bytes),
+     .help = "counted as written by the block device during its checkpoints"},
+};
+
+static const struct metric_row truth_rows[] = {
+    {"checkpoints", NULL, 0, METRIC_COUNT, METRIC_NEITHER, RECORDED(truth, checkpoints),
+     .help = "complete ones of all passes"},
+    {"mean_seconds", "seconds per checkpoint, mean", 1, METRIC_SECONDS, METRIC_LOWER,
+     RECORDED(truth, mean_seconds), .help = "mean of the checkpoints' times"},
+    {"stdev_seconds", "seconds per checkpoint, stdev", 1, METRIC_SECONDS, METRIC_LOWER,
+     RECORDED(truth, stdev_seconds), .help = "their standard deviation, of the population"},
+    {"max_seconds", "seconds per checkpoint, max", 1, METRIC_SECONDS, METRIC_LOWER,
+     RECORDED(truth, max_seconds), .help = "the longest of them"},
+    {"mean_gib_per_second", "GiB/s, mean", 1, METRIC_GIB_RATE, METRIC_HIGHER,
+     RECORDED(truth, mean_gib_per_second),
+     .help = "mean over the checkpoints of whole checkpoint over that time"},
+    {"stdev_gib_per_second", "GiB/s, stdev", 1, METRIC_GIB_RATE, METRIC_LOWER,
+     RECORDED(truth, stdev_gib_per_second), .help = "their standard deviation, of the population"},
+    {"min_gib_per_second", "GiB/s, min", 1, METRIC_GIB_RATE, METRIC_HIGHER,
+     RECORDED(truth, min_gib_per_second), .help = "the lowest of them"},
+};
+
+static const struct metric_row latency_rows[] = {
+    {"count", "requests", 10, METRIC_COUNT, METRIC_NEITHER, RECORDED(histogram, count),
+     .help = "requests that came back"},
+    {"mean_seconds", "mean", 9, METRIC_SECONDS, METRIC_LOWER, .compute = latency_mean,
+     .help = "exact mean"},
+    {"min_seconds", "min", 9, METRIC_NS, METRIC_LOWER, RECORDED(histogram, minimum),
+     .help = "exact minimum"},
+    {"p50_seconds", "p50", 9, METRIC_NS, METRIC_LOWER, .compute = latency_percentile, .share = 0.5,
+     .help = "half of the requests took no longer; percentiles are up to 1/64 too high"},
+    {"p90_seconds", "p90", 9, METRIC_NS, METRIC_LOWER, .compute = latency_percentile, .share = 0.9,
+     .help = "90 % took no longer"},
+    {"p99_seconds", "p99", 9, METRIC_NS, METRIC_LOWER, .compute = latency_percentile,
+     .share = 0.99, .help = "99 % took no longer"},
+    {"p99_9_seconds", "p99.9", 9, METRIC_NS, METRIC_LOWER, .compute = latency_percentile,
+     .share = 0.999, .help = "99.9 % took no longer"},
+    {"p99_99_seconds", "p99.99", 9, METRIC_NS, METRIC_LOWER, .compute = latency_percentile,
+     .share = 0.9999, .help = "99.99 % took no longer"},
+    {"max_seconds", "max", 9, METRIC_NS, METRIC_LOWER, RECORDED(histogram, maximum),
+     .help = "exact maximum"},
+};
+
+#define TABLE(table_name, table_rows, table_about)                                                 \
+    {.name = table_name, .about = table_about, .rows = table_rows, .count = COUNT_OF(table_rows)}
+
+const struct metric_table metric_checkpoints =
+    TABLE("checkpoints", checkpoint_rows,
+          "One per checkpoint, in the order they ran; in `checkpoints.csv` too.");
+const struct metric_table metric_passes =
+    TABLE("passes", pass_rows,
+          "One per pass, computed from the complete checkpoints; in `passes.csv` too.");
+const struct metric_table metric_truths =
+    TABLE("truths", truth_rows,
+          "Twice: `as_dlio_reports` by rank 0's own time, `as_mlperf_rules_say` by the slowest "
+          "rank's; `difference` says in percent how far the first lies above the second.");
+const struct metric_table metric_latencies =
+    TABLE("latency", latency_rows,
+          "Twice: `write` and `fsync`, over all requests of the run, around the system call.");

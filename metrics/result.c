@@ -1,0 +1,150 @@
+#include "metrics/result.h"
+
+#include "base/check.h"
+
+#include <math.h>
+
+uint32_t result_pass_count(const struct result *result) {
+    uint32_t passes = 0;
+    for (uint32_t i = 0; i < result->checkpoint_count; i++) {
+        passes = result->checkpoints[i].pass > passes ? result->checkpoints[i].pass : passes;
+    }
+    return passes;
+}
+
+static double seconds(uint64_t ns) {
+    return (double)ns / 1e9;
+}
+
+/* Pass 0 stands for all of them. */
+static bool counts(const struct checkpoint_record *checkpoint, uint32_t pass) {
+    return checkpoint->complete && (pass == 0 || checkpoint->pass == pass);
+}
+
+static uint64_t add_known(uint64_t sum, uint64_t value) {
+    return sum == RESULT_UNKNOWN || value == RESULT_UNKNOWN ? RESULT_UNKNOWN : sum + value;
+}
+
+struct pass_sums {
+    uint64_t rank0_ns, rank_ns, sync_ns;
+};
+
+static void add_up(const struct result *result, struct pass_record *record,
+                   struct pass_sums *sums) {
+    for (uint32_t i = 0; i < result->checkpoint_count; i++) {
+        const struct checkpoint_record *checkpoint = &result->checkpoints[i];
+        bool of_pass = record->pass == 0 || checkpoint->pass == record->pass;
+        record->broken += of_pass && !checkpoint->complete;
+        if (!counts(checkpoint, record->pass)) {
+            continue;
+        }
+        uint64_t ns = checkpoint->duration_ns;
+        record->min_ns = record->checkpoints == 0 || ns < record->min_ns ? ns : record->min_ns;
+        record->max_ns = ns > record->max_ns ? ns : record->max_ns;
+        record->checkpoints++;
+        record->bytes += checkpoint->bytes;
+        record->duration_ns_sum += ns;
+        record->device_bytes = add_known(record->device_bytes, checkpoint->device_bytes);
+        sums->rank0_ns += checkpoint->rank0_ns;
+        sums->rank_ns += checkpoint->rank_ns_sum;
+        sums->sync_ns += checkpoint->sync_ns_sum;
+    }
+}
+
+static double variance(const struct result *result, const struct pass_record *record) {
+    double sum = 0;
+    for (uint32_t i = 0; i < result->checkpoint_count; i++) {
+        if (counts(&result->checkpoints[i], record->pass)) {
+            double off = seconds(result->checkpoints[i].duration_ns) - record->mean_seconds;
+            sum += off * off;
+        }
+    }
+    return sum / record->checkpoints;
+}
+
+/* The mean of the last quarter against the first quarter's; a quarter is at least one checkpoint. */
+static double drift(const struct result *result, const struct pass_record *record) {
+    uint32_t quarter = record->checkpoints / 4 > 0 ? record->checkpoints / 4 : 1;
+    uint32_t at = 0;
+    double first = 0, last = 0;
+    for (uint32_t i = 0; i < result->checkpoint_count; i++) {
+        const struct checkpoint_record *checkpoint = &result->checkpoints[i];
+        if (!counts(checkpoint, record->pass)) {
+            continue;
+        }
+        first += at < quarter ? seconds(checkpoint->duration_ns) : 0;
+        last += at >= record->checkpoints - quarter ? seconds(checkpoint->duration_ns) : 0;
+        at++;
+    }
+    return record->checkpoints >= 2 ? last / first - 1 : NAN;
+}
+
+static double share(double part, double whole) {
+    return whole > 0 ? part / whole : NAN;
+}
+
+static void describe(const struct result *result, uint32_t pass, struct pass_record *record) {
+    struct pass_sums sums = {0};
+    *record = (struct pass_record){.pass = pass, .mean_seconds = NAN, .stdev_seconds = NAN,
+                                   .rank0_mean_seconds = NAN, .bytes_per_second = NAN,
+                                   .against_pass1 = NAN, .drift = NAN, .sync_share = NAN};
+    add_up(result, record, &sums);
+    if (record->checkpoints == 0) {
+        record->device_bytes = RESULT_UNKNOWN;
+        return;
+    }
+    record->mean_seconds = seconds(record->duration_ns_sum) / record->checkpoints;
+    record->stdev_seconds = sqrt(variance(result, record));
+    record->rank0_mean_seconds = seconds(sums.rank0_ns) / record->checkpoints;
+    record->bytes_per_second = share((double)record->bytes, seconds(record->duration_ns_sum));
+    record->drift = drift(result, record);
+    record->sync_share = share((double)sums.sync_ns, (double)sums.rank_ns);
+}
+
+void result_pass(const struct result *result, uint32_t pass, struct pass_record *record) {
+    CHECK(pass >= 1);
+    describe(result, pass, record);
+    struct pass_record first;
+    describe(result, 1, &first);
+    record->against_pass1 = share(record->mean_seconds, first.mean_seconds) - 1;
+}
+
+void result_all_passes(const struct result *result, struct pass_record *record) {
+    describe(result, 0, record);
+}
+
+const char *result_kind_name(enum result_kind kind) {
+    return kind == RESULT_SIMULATED ? "simulated" : "measured";
+}
+
+const char *result_outcome_name(enum result_outcome outcome) {
+    static const char *const names[] = {
+        [RESULT_RUNNING] = "running",         [RESULT_COMPLETE] = "complete",
+        [RESULT_DRIVE_FULL] = "drive_full",   [RESULT_INTERRUPTED] = "interrupted",
+        [RESULT_FAILED] = "failed",
+    };
+    CHECK((size_t)outcome < COUNT_OF(names));
+    return names[outcome];
+}
+
+bool result_partial(const struct result *result) {
+    return result->outcome != RESULT_COMPLETE && result->outcome != RESULT_DRIVE_FULL;
+}
+
+struct checkpoint_record *result_add_checkpoint(struct result *result) {
+    if (result->checkpoint_count == result->checkpoint_capacity) {
+        uint32_t capacity = result->checkpoint_capacity == 0 ? 64 : result->checkpoint_capacity * 2;
+        result->checkpoints =
+            mem_resize(result->checkpoints, capacity, sizeof *result->checkpoints);
+        result->checkpoint_capacity = capacity;
+    }
+    struct checkpoint_record *record = &result->checkpoints[result->checkpoint_count++];
+    *record = (struct checkpoint_record){0};
+    return record;
+}
+
+void result_fini(struct result *result) {
+    mem_free(result->checkpoints);
+    result->checkpoints = NULL;
+    result->checkpoint_count = result->checkpoint_capacity = 0;
+}
