@@ -59,24 +59,9 @@ static bool is_path(const char *name) {
            has_ending(name, ".json");
 }
 
-enum status config_read(const char *kind, const char *name, const char *config_dir,
-                        struct arena *arena, struct yaml_node **root, struct error *err) {
-    if (is_path(name)) {
-        return yaml_read_file(name, arena, root, err);
-    }
-    size_t count;
-    const char *const *names = config_names(kind, config_dir, arena, &count);
-    const char *found = NULL;
-    for (size_t i = 0; i < count && found == NULL; i++) {
-        found = names_equal(names[i], name) ? names[i] : NULL;
-    }
-    if (found == NULL) {
-        char nearest[256];
-        names_nearest(name, names, count, nearest, sizeof nearest);
-        return error_set(err, ERR_USAGE, "unknown name '%.100s'; nearest: %s (`ckptsim list %s` "
-                         "names all; a path to a YAML or JSON file works too)",
-                         name, nearest, kind);
-    }
+/* The config with exactly this kind and name: the folder's wins over the built-in. */
+static enum status read_named(const char *kind, const char *found, const char *config_dir,
+                              struct arena *arena, struct yaml_node **root, struct error *err) {
     if (config_dir != NULL) {
         const char *path = arena_printf(arena, "%s/%s/%s.yaml", config_dir, kind, found);
         struct error missing;
@@ -94,4 +79,57 @@ enum status config_read(const char *kind, const char *name, const char *config_d
         }
     }
     return error_set(err, ERR_USAGE, "cannot read config '%s/%s'", kind, found);
+}
+
+static bool has_alias(const struct yaml_node *root, const char *name) {
+    const struct yaml_node *aliases = yaml_get(root, "aliases");
+    for (uint32_t i = 0; aliases != NULL && aliases->kind == YAML_LIST && i < aliases->count; i++) {
+        const struct yaml_node *alias = aliases->items[i];
+        if (alias->kind == YAML_TEXT && names_equal(alias->text, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The config that lists `name` under its key `aliases`, or NULL. One that cannot be read is passed
+ * over: its error is for whoever asks for it by its own name. */
+static const char *find_alias(const char *kind, const char *const *names, size_t count,
+                              const char *name, const char *config_dir) {
+    const char *found = NULL;
+    for (size_t i = 0; i < count && found == NULL; i++) {
+        struct arena scratch = {0};
+        struct yaml_node *root;
+        if (read_named(kind, names[i], config_dir, &scratch, &root, NULL) == OK &&
+            has_alias(root, name)) {
+            found = names[i];
+        }
+        arena_fini(&scratch);
+    }
+    return found;
+}
+
+enum status config_read(const char *kind, const char *name, const char *config_dir,
+                        struct arena *arena, struct yaml_node **root, struct error *err) {
+    if (is_path(name)) {
+        return yaml_read_file(name, arena, root, err);
+    }
+    size_t count;
+    const char *const *names = config_names(kind, config_dir, arena, &count);
+    const char *found = NULL;
+    for (size_t i = 0; i < count && found == NULL; i++) {
+        found = names_equal(names[i], name) ? names[i] : NULL;
+    }
+    if (found == NULL) {
+        found = find_alias(kind, names, count, name, config_dir);
+    }
+    if (found == NULL) {
+        char nearest[256];
+        names_nearest(name, names, count, nearest, sizeof nearest);
+        return error_set(err, ERR_USAGE,
+                         "unknown name '%.100s'; nearest: %s (`ckptsim list %s` "
+                         "names all; a path to a YAML or JSON file works too)",
+                         name, nearest, kind);
+    }
+    return read_named(kind, found, config_dir, arena, root, err);
 }

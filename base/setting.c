@@ -264,6 +264,9 @@ enum status settings_read_yaml(struct settings *settings, const struct yaml_node
     }
     for (uint32_t i = 0; i < map->count; i++) {
         const struct yaml_node *key = map->keys[i], *node = map->items[i];
+        if (strcmp(key->text, "about") == 0) {
+            continue; /* a line for people */
+        }
         const struct setting_row *row = find_row(settings, key->text, strlen(key->text));
         if (row == NULL) {
             struct error inner;

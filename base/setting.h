@@ -61,7 +61,7 @@ void settings_init(struct settings *settings, const struct setting_row *rows, si
 enum status settings_parse(struct settings *settings, int argc, char *const *argv,
                            const char **positionals, size_t *positional_count, struct error *err);
 
-/* Takes every key of a map; keys already given on the command line keep their value. */
+/* Takes every key of a map but `about`; keys already given on the command line keep their value. */
 enum status settings_read_yaml(struct settings *settings, const struct yaml_node *map,
                                struct error *err);
 

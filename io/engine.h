@@ -105,6 +105,8 @@ struct engine_ops {
     /* The next completion; NULL when none came within timeout_ns or a signal arrived. */
     struct io_request *(*wait)(struct engine *engine, uint64_t timeout_ns);
     uint64_t (*now)(struct engine *engine);
+    /* Every IO_PAUSE under way completes at once: the run is to stop. */
+    void (*cancel_pauses)(struct engine *engine);
     /* Free and total bytes of the target; 0 or an errno. */
     int (*space)(struct engine *engine, uint64_t *free_bytes, uint64_t *total_bytes);
     /* What came of the configuration, for the output: direct, dontcache, huge_pages, buffer_bytes. */
@@ -140,6 +142,10 @@ static inline struct io_request *engine_wait(struct engine *engine, uint64_t tim
 
 static inline uint64_t engine_now(struct engine *engine) {
     return engine->ops->now(engine);
+}
+
+static inline void engine_cancel_pauses(struct engine *engine) {
+    engine->ops->cancel_pauses(engine);
 }
 
 static inline void engine_close(struct engine *engine) {

@@ -117,6 +117,29 @@ int folder_open_file(const struct folder *folder, const char *path, int flags) {
     return fd;
 }
 
+int folder_remove_dir(const struct folder *folder, const char *path) {
+    int parent_fd;
+    const char *name;
+    int error = open_parent(folder, path, &parent_fd, &name);
+    if (error == 0) {
+        error = unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 ? 0 : errno;
+        close_parent(folder, parent_fd);
+    }
+    return error;
+}
+
+/* Folders that we made for shards go with their last file. */
+static void remove_empty_parents(const struct folder *folder, const char *path) {
+    char parent[PATH_LIMIT];
+    snprintf(parent, sizeof parent, "%s", path);
+    for (char *slash; (slash = strrchr(parent, '/')) != NULL;) {
+        *slash = '\0';
+        if (folder_remove_dir(folder, parent) != 0) {
+            return; /* not empty yet, or not ours to judge */
+        }
+    }
+}
+
 int folder_remove(const struct folder *folder, const char *path) {
     int parent_fd;
     const char *name;
@@ -133,16 +156,8 @@ int folder_remove(const struct folder *folder, const char *path) {
         error = unlinkat(parent_fd, name, 0) == 0 ? 0 : errno;
     }
     close_parent(folder, parent_fd);
-    return error;
-}
-
-int folder_remove_dir(const struct folder *folder, const char *path) {
-    int parent_fd;
-    const char *name;
-    int error = open_parent(folder, path, &parent_fd, &name);
-    if (error == 0) {
-        error = unlinkat(parent_fd, name, AT_REMOVEDIR) == 0 ? 0 : errno;
-        close_parent(folder, parent_fd);
+    if (error == 0 && name != path) {
+        remove_empty_parents(folder, path);
     }
     return error;
 }

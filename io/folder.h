@@ -45,7 +45,8 @@ int folder_remove_self(struct folder *folder);
  * made. The last part may not be a symbolic link; only regular files are opened. */
 int folder_open_file(const struct folder *folder, const char *path, int flags);
 
-/* Each returns 0 or an errno. remove takes regular files only; remove_dir only empty folders. */
+/* Each returns 0 or an errno. remove takes regular files only, and with a folder's last file the
+ * folder; remove_dir takes empty folders. */
 int folder_remove(const struct folder *folder, const char *path);
 int folder_remove_dir(const struct folder *folder, const char *path);
 int folder_rename(const struct folder *folder, const char *from, const char *to);

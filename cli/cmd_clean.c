@@ -1,0 +1,85 @@
+#include "cli/command.h"
+#include "cli/slots.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+static enum status ask(const struct folder *folder, const struct slots *slots, bool yes,
+                       struct error *err) {
+    if (yes) {
+        return OK;
+    }
+    if (!isatty(STDIN_FILENO)) {
+        return error_set(err, ERR_USAGE, "clean: nobody is there to ask; --yes removes without");
+    }
+    printf("remove %zu checkpoints of run %s in %s? [y/N] ", slots->count, folder->run_id,
+           folder->path);
+    fflush(stdout);
+    char answer[16] = "";
+    if (fgets(answer, sizeof answer, stdin) == NULL || (answer[0] != 'y' && answer[0] != 'Y')) {
+        return error_set(err, ERR_FAILED, "clean: nothing was removed");
+    }
+    return OK;
+}
+
+static enum status remove_left_overs(const struct folder *folder, struct error *err) {
+    static const char *const own[] = {MANIFEST_LATEST, MANIFEST_LATEST ".tmp"};
+    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
+        int error = folder_remove(folder, own[i]);
+        if (error != 0 && error != ENOENT) {
+            return error_set(err, ERR_FAILED, "cannot remove '%s/%s': %s", folder->path, own[i],
+                             error_words(error));
+        }
+    }
+    return OK;
+}
+
+static void remove_torn(void *context, const char *name) {
+    const struct folder *folder = context;
+    enum manifest_kind kind;
+    uint32_t number;
+    char stem[MANIFEST_NAME];
+    size_t length = strlen(name);
+    if (length > 4 && length < sizeof stem && strcmp(name + length - 4, ".tmp") == 0) {
+        memcpy(stem, name, length - 4);
+        stem[length - 4] = '\0';
+        if (manifest_parse_name(stem, &kind, &number)) {
+            folder_remove(folder, name); /* if it stays, so does the folder, and that is said */
+        }
+    }
+}
+
+static enum status clean(struct folder *folder, struct command_input *input, struct error *err) {
+    struct slots slots;
+    enum status status = slots_find(folder, input->arena, &slots, err);
+    status = status == OK ? ask(folder, &slots, input->spec.yes, err) : status;
+    status = status == OK ? remove_left_overs(folder, err) : status;
+    for (size_t i = slots.count; status == OK && i-- > 0;) {
+        status = slots_remove(folder, slots.numbers[i], err);
+    }
+    if (status != OK) {
+        folder_close(folder);
+        return status;
+    }
+    folder_list(folder, input->arena, remove_torn, folder);
+    int error = folder_remove_self(folder);
+    if (error != 0) {
+        return error_set(err, ERR_FAILED, "'%s' stays: %s", folder->path,
+                         error == ENOTEMPTY ? "it holds files that are not of ckptsim's making"
+                                            : error_words(error));
+    }
+    printf("removed %zu checkpoints and %s\n", slots.count, folder->path);
+    return OK;
+}
+
+enum status cmd_clean(struct command_input *input, struct error *err) {
+    const char *dir = input->positional_count > 0 ? input->positionals[0] : input->spec.dir;
+    if (dir == NULL) {
+        return error_set(err, ERR_USAGE, "clean: which folder? ckptsim clean DIR");
+    }
+    struct folder folder;
+    enum status status = folder_open(dir, input->arena, &folder, err);
+    return status == OK ? clean(&folder, input, err) : status;
+}

@@ -1,0 +1,35 @@
+#include "cli/command.h"
+
+#include <string.h>
+
+const struct command commands[] = {
+    {.name = "checkpoint", .bit = CMD_CHECKPOINT, .run = cmd_checkpoint,
+     .about = "write checkpoints, pass after pass, until the drive is full (the default)",
+     .example = "ckptsim --model llama405b --tp 4 --pp 2 --dir /mnt/x200p"},
+    {.name = "shards", .bit = CMD_SHARDS, .run = cmd_shards,
+     .about = "say which rank writes which files of how many bytes; nothing is written",
+     .example = "ckptsim shards --model llama405b --tp 4 --pp 2 --json"},
+    {.name = "verify", .bit = CMD_VERIFY, .run = cmd_verify, .positionals = "DIR", .most = 1,
+     .about = "read checkpoints back and say which are complete and right",
+     .example = "ckptsim verify /mnt/x200p"},
+    {.name = "clean", .bit = CMD_CLEAN, .run = cmd_clean, .positionals = "DIR", .most = 1,
+     .about = "remove what a killed or kept run left in its folder",
+     .example = "ckptsim clean /mnt/x200p"},
+    {.name = "list", .bit = CMD_LIST, .run = cmd_list, .least = 0, .most = 1,
+     .positionals = "models|layouts|engines|workloads",
+     .about = "list what is built in",
+     .example = "ckptsim list models"},
+    {.name = "help", .bit = CMD_HELP, .run = cmd_help, .positionals = "COMMAND", .most = 1,
+     .about = "explain a command and its options",
+     .example = "ckptsim help shards"},
+    {0},
+};
+
+const struct command *command_find(const char *name) {
+    for (const struct command *command = commands; command->name != NULL; command++) {
+        if (strcmp(command->name, name) == 0) {
+            return command;
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,85 @@
+#include "cli/slots.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct finder {
+    struct slots *slots;
+    size_t capacity;
+};
+
+static void visit(void *context, const char *name) {
+    struct finder *finder = context;
+    struct slots *slots = finder->slots;
+    enum manifest_kind kind;
+    uint32_t number;
+    if (!manifest_parse_name(name, &kind, &number)) {
+        slots->strangers++;
+        return;
+    }
+    if (slots->count == finder->capacity) {
+        finder->capacity = finder->capacity * 2 + 64;
+        slots->numbers = mem_resize(slots->numbers, finder->capacity, sizeof *slots->numbers);
+    }
+    slots->numbers[slots->count++] = number;
+}
+
+static int compare_numbers(const void *left, const void *right) {
+    uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    return (a > b) - (a < b);
+}
+
+enum status slots_find(const struct folder *folder, struct arena *arena, struct slots *slots,
+                       struct error *err) {
+    *slots = (struct slots){0};
+    struct finder finder = {.slots = slots};
+    int error = folder_list(folder, arena, visit, &finder);
+    if (error != 0) {
+        mem_free(slots->numbers);
+        return error_set(err, ERR_FAILED, "cannot read '%s': %s", folder->path, error_words(error));
+    }
+    uint32_t *sorted = arena_new(arena, slots->count, sizeof *sorted);
+    size_t kept = 0;
+    if (slots->count > 0) {
+        qsort(slots->numbers, slots->count, sizeof *slots->numbers, compare_numbers);
+    }
+    for (size_t i = 0; i < slots->count; i++) {
+        if (kept == 0 || sorted[kept - 1] != slots->numbers[i]) {
+            sorted[kept++] = slots->numbers[i];
+        }
+    }
+    mem_free(slots->numbers);
+    slots->numbers = sorted;
+    slots->count = kept;
+    return OK;
+}
+
+static enum status remove_one(const struct folder *folder, const char *path, struct error *err) {
+    int error = folder_remove(folder, path);
+    if (error != 0 && error != ENOENT) {
+        return error_set(err, ERR_FAILED, "cannot remove '%s/%s': %s", folder->path, path,
+                         error_words(error));
+    }
+    return OK;
+}
+
+enum status slots_remove(const struct folder *folder, uint32_t number, struct error *err) {
+    char files_name[MANIFEST_NAME], name[MANIFEST_NAME];
+    manifest_name(MANIFEST_FILES, number, files_name);
+    manifest_name(MANIFEST_COMPLETE, number, name);
+    struct arena arena = {0};
+    struct manifest manifest;
+    enum status status = manifest_read(folder, files_name, &arena, &manifest, err);
+    if (status != OK && manifest_read(folder, name, &arena, &manifest, NULL) == OK) {
+        status = OK; /* the manifest names the same files */
+    }
+    status = status == OK ? remove_one(folder, name, err) : status;
+    for (uint64_t i = 0; status == OK && i < manifest.head.files; i++) {
+        status = remove_one(folder, manifest.entries[i].path, err);
+    }
+    status = status == OK ? remove_one(folder, files_name, err) : status;
+    arena_fini(&arena);
+    return status;
+}

@@ -1,0 +1,40 @@
+#ifndef CKPTSIM_CLI_SPEC_H
+#define CKPTSIM_CLI_SPEC_H
+
+#include "base/setting.h"
+#include "io/engine.h"
+#include "models/plan.h"
+#include "sim/job/job.h"
+
+#include <stdbool.h>
+
+/* Everything a user can set, as the structs of the rooms that use it, filled by the rows in spec.c.
+ * Constant once parsed. */
+
+enum command_bit {
+    CMD_CHECKPOINT = 1,
+    CMD_SHARDS = 2,
+    CMD_VERIFY = 4,
+    CMD_CLEAN = 8,
+    CMD_LIST = 16,
+    CMD_HELP = 32,
+};
+
+enum commit_kind { COMMIT_MANIFEST, COMMIT_NONE };
+
+struct spec {
+    struct plan_request plan;
+    const char *dir;
+    const char *engine; /* a name in the engine registry */
+    struct engine_config io;
+    struct job_config job;
+    int commit;         /* enum commit_kind, becomes job.commit */
+    const char *results, *resume, *workload;
+    bool fill_system_disk, quiet, json, yes, names;
+    const char *docs;
+};
+
+extern const struct setting_row spec_rows[];
+extern const size_t spec_row_count;
+
+#endif

@@ -1,0 +1,25 @@
+#ifndef CKPTSIM_IO_VERIFY_H
+#define CKPTSIM_IO_VERIFY_H
+
+#include "io/manifest.h"
+
+/* Reads a checkpoint back and says whether it is what its manifest promises, byte by byte. */
+
+enum verify_state {
+    VERIFY_COMPLETE,   /* every file is there, of its size, with its bytes */
+    VERIFY_INCOMPLETE, /* no manifest: it was being written, or was written as plain files */
+    VERIFY_DAMAGED,    /* a manifest, but not the bytes it promises */
+};
+
+struct verify_verdict {
+    enum verify_state state;
+    uint64_t files, bytes; /* that were read and right */
+    char text[512];        /* of a damaged one: file, offset, what is wrong */
+};
+
+/* Checkpoint number `checkpoint` of the folder. buffer holds size bytes, a multiple of
+ * PAYLOAD_BLOCK. */
+void verify_checkpoint(const struct folder *folder, uint32_t checkpoint, void *buffer, size_t size,
+                       struct verify_verdict *verdict);
+
+#endif

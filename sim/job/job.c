@@ -1,0 +1,409 @@
+#include "sim/job/job.h"
+
+#include "base/check.h"
+#include "base/units.h"
+#include "sim/job/commit.h"
+#include "sim/job/rank_writer.h"
+
+#include <errno.h>
+#include <string.h>
+
+enum { WAIT_NS = 100 * 1000 * 1000, TICK_NS = 200 * 1000 * 1000 };
+
+/* How a step of the run ended. */
+enum step {
+    STEP_DONE,
+    STEP_FULL,  /* the target is full: the pass ends */
+    STEP_STOP,  /* asked to stop */
+    STEP_ERROR, /* an I/O error or a failing observer ends the run; job->error says which */
+};
+
+void job_init(struct job *job) {
+    const struct plan *plan = job->plan;
+    job->writers = arena_new(job->arena, plan->ranks, sizeof *job->writers);
+    job->sums = arena_new(job->arena, plan->files, sizeof *job->sums);
+    job->text = arena_new(job->arena, JOB_TEXT_BYTES, 1);
+    uint64_t first_sum = 0;
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        rank_writer_init(&job->writers[rank], job, rank, first_sum, job->arena);
+        first_sum += plan->shares[rank].files;
+    }
+    job->pass = job->slot = job->serial = 1;
+    job->doing = "starting";
+}
+
+void job_fini(struct job *job) {
+    mem_free(job->held);
+    job->held = NULL;
+}
+
+bool job_holds(const struct job *job, uint64_t slot) {
+    return slot < job->held_capacity && job->held[slot];
+}
+
+void job_set_held(struct job *job, uint64_t slot, bool held) {
+    if (slot >= job->held_capacity) {
+        uint64_t capacity = slot * 2 + 16;
+        job->held = mem_resize(job->held, capacity, sizeof *job->held);
+        memset(job->held + job->held_capacity, 0, (capacity - job->held_capacity));
+        job->held_capacity = capacity;
+    }
+    job->held_count += (uint64_t)held;
+    job->held_count -= (uint64_t)job->held[slot];
+    job->held[slot] = held;
+}
+
+bool job_is_full(int error) {
+    return error == ENOSPC || error == EDQUOT;
+}
+
+bool job_stopping(const struct job *job) {
+    return job->stop != NULL && *job->stop != 0;
+}
+
+void job_fail(struct job *job, const struct io_request *request) {
+    if (job->failure.error != 0) {
+        return;
+    }
+    const char *path = request->file != NULL ? request->file->path : request->path;
+    job->failure = (struct job_failure){.error = request->error != 0 ? request->error : EIO,
+                                        .short_write = request->short_write,
+                                        .op = request->op,
+                                        .offset = request->offset + request->done_bytes};
+    snprintf(job->failure.path, sizeof job->failure.path, "%s", path != NULL ? path : "");
+}
+
+static uint32_t rank_furthest_behind(const struct job *job) {
+    uint32_t behind = 0;
+    uint64_t most = 0;
+    for (uint32_t rank = 0; rank < job->plan->ranks; rank++) {
+        uint64_t left = job->plan->shares[rank].bytes - job->writers[rank].bytes;
+        if (job->writers[rank].state != RANK_DONE && left > most) {
+            most = left;
+            behind = rank;
+        }
+    }
+    return behind;
+}
+
+void job_tick(struct job *job) {
+    uint64_t now = engine_now(job->engine);
+    if (job->observer.tick == NULL || now - job->last_tick_ns < TICK_NS) {
+        return;
+    }
+    job->last_tick_ns = now;
+    struct job_progress progress = {
+        .pass = job->pass,
+        .passes = job->config->passes,
+        .checkpoint = job->slot,
+        .checkpoints_per_pass = job->slots,
+        .bytes = recorder_bytes(job->recorder),
+        .checkpoint_bytes = job->plan->checkpoint_bytes,
+        .checkpoint_ns = now - job->checkpoint_start_ns,
+        .run_ns = now,
+        .used_bytes = job->used_bytes,
+        .total_bytes = job->total_bytes,
+        .behind_rank = rank_furthest_behind(job),
+        .doing = job->doing,
+    };
+    job->observer.tick(job->observer.context, &progress);
+}
+
+int job_control(struct job *job, enum io_op op, const char *path, const char *new_path) {
+    struct io_request *request = &job->control;
+    if (path != NULL) {
+        *request = (struct io_request){.op = op, .path = path, .new_path = new_path};
+    }
+    engine_submit(job->engine, request);
+    struct io_request *back;
+    while ((back = engine_wait(job->engine, WAIT_NS)) == NULL) {
+        job_tick(job);
+        if (op == IO_PAUSE && job_stopping(job)) {
+            engine_cancel_pauses(job->engine);
+        }
+    }
+    CHECK(back == request); /* it stood alone */
+    if (request->error != 0 && !(op == IO_REMOVE && request->error == ENOENT)) {
+        job_fail(job, request);
+    }
+    return request->error;
+}
+
+static void look_at_space(struct job *job) {
+    uint64_t free_bytes = 0;
+    if (job->engine->ops->space(job->engine, &free_bytes, &job->total_bytes) == 0) {
+        job->used_bytes = job->total_bytes - free_bytes;
+    }
+}
+
+static uint64_t room_for_checkpoints(const struct job *job) {
+    uint64_t each = fill_checkpoint_bytes(job->plan);
+    return fill_room(&job->config->fill, job->total_bytes - job->used_bytes, job->total_bytes,
+                     job->held_count * each);
+}
+
+uint64_t job_checkpoints_that_fit(const struct job_config *config, const struct plan *plan,
+                                  uint64_t free_bytes, uint64_t total_bytes) {
+    uint64_t room = fill_room(&config->fill, free_bytes, total_bytes, 0);
+    uint64_t count = room / fill_checkpoint_bytes(plan);
+    uint64_t limit = config->checkpoints_per_pass;
+    return limit > 0 && limit < count ? limit : count;
+}
+
+/* Whether the pass has one more checkpoint. Later passes write the slots of the first. */
+static bool pass_goes_on(struct job *job) {
+    uint64_t limit = job->config->checkpoints_per_pass;
+    if (job->pass > 1) {
+        return job->slot <= job->slots;
+    }
+    look_at_space(job);
+    return (limit == 0 || job->slot <= limit) &&
+           (job_holds(job, job->slot) ||
+            room_for_checkpoints(job) >= fill_checkpoint_bytes(job->plan));
+}
+
+/* All ranks write their shares; returns when the last one is done. */
+static void write_ranks(struct job *job) {
+    uint32_t ranks_left = job->plan->ranks;
+    job->doing = "writing";
+    for (uint32_t rank = 0; rank < job->plan->ranks; rank++) {
+        if (rank_writer_start(&job->writers[rank], job->checkpoint_start_ns)) {
+            recorder_rank_end(job->recorder, rank, job->checkpoint_start_ns);
+            ranks_left--;
+        }
+    }
+    while (ranks_left > 0) {
+        struct io_request *request = engine_wait(job->engine, WAIT_NS);
+        if (request != NULL) {
+            struct rank_writer *writer = &job->writers[request->rank];
+            if (rank_writer_take(writer, request)) {
+                ranks_left--;
+                if (job->failure.error == 0 && !job_stopping(job)) {
+                    recorder_rank_end(job->recorder, writer->rank, writer->end_ns);
+                }
+            }
+        }
+        job_tick(job);
+    }
+}
+
+static const char *op_words(enum io_op op) {
+    static const char *const words[IO_OP_COUNT] = {
+        [IO_OPEN] = "open",     [IO_WRITE] = "write",       [IO_SYNC] = "fsync",
+        [IO_CLOSE] = "close",   [IO_REMOVE] = "remove",     [IO_RENAME] = "rename",
+        [IO_SYNC_DIR] = "sync folder of", [IO_PAUSE] = "pause",
+    };
+    return words[op];
+}
+
+/* "write of 'x' at byte 4,096: no space left on device (ENOSPC)" */
+static void failure_text(const struct job_failure *failure, char *text, size_t size) {
+    char at[UNITS_TEXT], where[UNITS_TEXT + 16] = "";
+    if (failure->op == IO_WRITE) {
+        snprintf(where, sizeof where, " at byte %s", units_grouped(failure->offset, at));
+    }
+    snprintf(text, size, "%s '%s'%s: %s (%s)", op_words(failure->op), failure->path, where,
+             failure->short_write ? "short write, the rest was not taken"
+                                  : error_words(failure->error),
+             strerrorname_np(failure->error));
+}
+
+static enum step step_of_failure(const struct job *job) {
+    if (job->failure.error == 0) {
+        return job_stopping(job) ? STEP_STOP : STEP_DONE;
+    }
+    return job_is_full(job->failure.error) && !job->failure.short_write ? STEP_FULL : STEP_ERROR;
+}
+
+static enum status record_checkpoint(struct job *job, enum step step, uint64_t commit_ns,
+                                     struct error *err) {
+    char note[512];
+    failure_text(&job->failure, note, sizeof note);
+    const char *why = step == STEP_DONE ? NULL : step == STEP_STOP ? "interrupted" : note;
+    struct checkpoint_record *record = recorder_end(job->recorder, step == STEP_DONE, why);
+    look_at_space(job);
+    record->commit_ns = commit_ns;
+    record->used_bytes = job->used_bytes;
+    record->total_bytes = job->total_bytes;
+    record->device_bytes = RESULT_UNKNOWN;
+    if (job->observer.checkpoint == NULL) {
+        return OK;
+    }
+    bool settled = step == STEP_DONE || step == STEP_FULL;
+    return job->observer.checkpoint(job->observer.context, record, settled, err);
+}
+
+/* One checkpoint from barrier to commit; a broken one is removed before it is recorded. */
+static enum step run_checkpoint(struct job *job, struct error *err) {
+    job->failure = (struct job_failure){0};
+    job->doing = "preparing";
+    int error = commit_invalidate(job);
+    job->checkpoint_start_ns = engine_now(job->engine);
+    recorder_begin(job->recorder, (uint32_t)job->pass, (uint32_t)job->slot,
+                   job->checkpoint_start_ns);
+    uint64_t end_ns = job->checkpoint_start_ns;
+    if (error == 0) {
+        write_ranks(job);
+        end_ns = engine_now(job->engine);
+    }
+    enum step step = step_of_failure(job);
+    if (step == STEP_DONE) {
+        job->doing = "committing";
+        commit_complete(job);
+        step = job->failure.error != 0 ? step_of_failure(job) : STEP_DONE;
+    }
+    uint64_t commit_ns = engine_now(job->engine) - end_ns;
+    struct job_failure first = job->failure;
+    if (step != STEP_DONE) {
+        job->doing = "removing";
+        commit_remove_slot(job, job->slot); /* what cannot be removed is reported at the end */
+        job->failure = first;
+    }
+    if (record_checkpoint(job, step, commit_ns, err) != OK) {
+        return STEP_ERROR;
+    }
+    if (step == STEP_ERROR) {
+        char text[512];
+        failure_text(&job->failure, text, sizeof text);
+        error_set(err, ERR_FAILED, "pass %llu, checkpoint %llu: %s",
+                  (unsigned long long)job->pass, (unsigned long long)job->slot, text);
+    }
+    job->serial++;
+    return step;
+}
+
+/* Slots that hold files, newest first, so that `latest` never points at what is gone. */
+static int remove_all(struct job *job) {
+    int first_error = 0;
+    job->doing = "removing";
+    int error = commit_remove_latest(job);
+    first_error = error;
+    for (uint64_t slot = job->held_capacity; slot-- > 1;) {
+        if (job_holds(job, slot)) {
+            error = commit_remove_slot(job, slot);
+            first_error = first_error == 0 ? error : first_error;
+        }
+    }
+    return first_error;
+}
+
+static enum step pause_between(struct job *job) {
+    if (job->config->interval_ns == 0 || job_stopping(job)) {
+        return job_stopping(job) ? STEP_STOP : STEP_DONE;
+    }
+    job->doing = "computing";
+    job->control = (struct io_request){.op = IO_PAUSE, .pause_ns = job->config->interval_ns};
+    job_control(job, IO_PAUSE, NULL, NULL);
+    return job_stopping(job) ? STEP_STOP : STEP_DONE;
+}
+
+static bool run_has_more(struct job *job) {
+    return job->pass < job->config->passes ||
+           (job->pass == job->config->passes && pass_goes_on(job));
+}
+
+static enum step run_pass(struct job *job, struct error *err) {
+    if (job->pass > 1 && job->slot == 1 && job->config->reuse == JOB_DELETE) {
+        job->failure = (struct job_failure){0};
+        if (remove_all(job) != 0) {
+            char text[512];
+            failure_text(&job->failure, text, sizeof text);
+            error_set(err, ERR_FAILED, "before pass %llu: %s", (unsigned long long)job->pass, text);
+            return STEP_ERROR;
+        }
+    }
+    while (pass_goes_on(job)) {
+        enum step step = run_checkpoint(job, err);
+        if (step == STEP_FULL && job->pass == 1) {
+            job->slots = job->slot - 1;
+        }
+        if (step != STEP_DONE) {
+            return step;
+        }
+        job->slot++;
+        if (run_has_more(job) && pause_between(job) == STEP_STOP) {
+            return STEP_STOP;
+        }
+    }
+    if (job->pass == 1) {
+        job->slots = job->slot - 1;
+    }
+    return STEP_DONE;
+}
+
+static enum step run_passes(struct job *job, struct error *err) {
+    while (job->pass <= job->config->passes) {
+        enum step step = run_pass(job, err);
+        if (step == STEP_FULL) {
+            job->drive_filled = true;
+        } else if (step != STEP_DONE) {
+            return step;
+        }
+        if (job->pass == 1 && job->slots == 0) {
+            return step; /* not one checkpoint fits; there is nothing to write again */
+        }
+        job->pass++;
+        job->slot = 1;
+    }
+    return STEP_DONE;
+}
+
+static void set_outcome(struct job *job, enum step step, const struct error *err) {
+    struct result *result = job->recorder->result;
+    result->elapsed_ns = engine_now(job->engine);
+    if (step == STEP_ERROR) {
+        result->outcome = RESULT_FAILED;
+        result->outcome_text = arena_text(result->arena, err->text);
+    } else if (step == STEP_STOP) {
+        result->outcome = RESULT_INTERRUPTED;
+        result->outcome_text = arena_printf(
+            result->arena, "interrupted in pass %llu at checkpoint %llu; what was unfinished is removed",
+            (unsigned long long)job->pass, (unsigned long long)job->slot);
+    } else if (job->drive_filled || step == STEP_FULL) {
+        result->outcome = RESULT_DRIVE_FULL;
+        result->outcome_text = "a pass ended when the drive was full earlier than computed; the "
+                               "checkpoint under way was removed";
+    } else {
+        result->outcome = RESULT_COMPLETE;
+        result->outcome_text = "all passes done";
+    }
+}
+
+enum status job_run(struct job *job, struct error *err) {
+    struct error own = {0};
+    enum step step = run_passes(job, &own);
+    set_outcome(job, step, &own);
+    enum status status = OK;
+    if (step == STEP_ERROR) {
+        status = error_set(err, ERR_FAILED, "%s", own.text);
+    }
+    if (!job->config->keep) {
+        job->failure = (struct job_failure){0};
+        int error = remove_all(job);
+        if (error != 0 && status == OK) {
+            char text[512];
+            failure_text(&job->failure, text, sizeof text);
+            status = error_set(err, ERR_FAILED, "removing the files at the end: %s", text);
+        }
+    }
+    return status;
+}
+
+void job_resume(struct job *job, const struct checkpoint_record *record, uint64_t first_pass,
+                uint64_t count) {
+    job->serial = count + 1;
+    job->pass = record->pass;
+    job->slot = record->checkpoint + 1;
+    for (uint64_t slot = 1; slot <= first_pass; slot++) {
+        job_set_held(job, slot, true);
+    }
+    job->slots = record->pass > 1 ? first_pass : 0;
+    if (!record->complete) { /* that pass ended there */
+        job->slots = first_pass;
+        job->pass++;
+        job->slot = 1;
+    } else if (job->pass > 1 && job->slot > job->slots) {
+        job->pass++;
+        job->slot = 1;
+    }
+}

@@ -1,0 +1,133 @@
+#ifndef CKPTSIM_SIM_JOB_JOB_H
+#define CKPTSIM_SIM_JOB_JOB_H
+
+#include "base/error.h"
+#include "base/memory.h"
+#include "io/engine.h"
+#include "metrics/recorder.h"
+#include "models/plan.h"
+#include "sim/job/fill.h"
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+/* The job: simulated GPU ranks write checkpoint after checkpoint until the target is full, pass
+ * after pass. The same code drives a real directory and a simulated drive; only the engine differs.
+ *
+ *   job_run ── pass ── slot ──┬─ invalidate   latest and manifest of the slot go first
+ *                             ├─ write        barrier; every rank writes its files (rank_writer)
+ *                             ├─ commit       manifest, then latest, each synced
+ *                             └─ pause        computing between checkpoints
+ *
+ * A slot is the set of file names of the n-th checkpoint of a pass; every pass uses the same slots.
+ * All of this runs on one thread; the engine's threads are behind its contract. */
+
+enum job_reuse { JOB_TRUNCATE, JOB_OVERWRITE, JOB_DELETE };
+enum job_fsync { JOB_FSYNC_NONE, JOB_FSYNC_FILE, JOB_FSYNC_CHECKPOINT };
+
+struct job_config {
+    struct fill fill;
+    uint64_t passes;
+    uint64_t checkpoints_per_pass; /* 0: until the target is full */
+    uint64_t interval_ns;          /* between the end of a checkpoint and the next one's barrier */
+    int reuse;                     /* enum job_reuse: what happens to last pass's files */
+    int fsync;                     /* enum job_fsync */
+    bool commit;                   /* manifests and latest; without them plain files only */
+    bool keep;                     /* leave the files at the end */
+};
+
+/* Where a run stands; for progress. */
+struct job_progress {
+    uint64_t pass, passes, checkpoint, checkpoints_per_pass; /* the last 0 while unknown */
+    uint64_t bytes, checkpoint_bytes;  /* of the checkpoint under way */
+    uint64_t checkpoint_ns;            /* since its barrier */
+    uint64_t run_ns;                   /* since the run began */
+    uint64_t used_bytes, total_bytes;  /* of the target, at the last look */
+    uint32_t behind_rank;              /* the unfinished rank with the most bytes to go */
+    const char *doing;                 /* "writing", "removing", "computing", "committing" */
+};
+
+struct job_observer {
+    void *context;
+    void (*tick)(void *context, const struct job_progress *progress); /* a few times a second */
+    /* A checkpoint ended; may add what it knows (device_bytes) to the record. `settled` says that it
+     * is complete or ended its pass, so that a resumed run need not write it again. An error ends
+     * the run: what cannot be journalled must not be claimed. */
+    enum status (*checkpoint)(void *context, struct checkpoint_record *record, bool settled,
+                              struct error *err);
+};
+
+/* The first thing that went wrong in a checkpoint. */
+struct job_failure {
+    int error; /* errno; 0: nothing */
+    bool short_write;
+    enum io_op op;
+    uint64_t offset;
+    char path[SHARD_PATH];
+};
+
+struct rank_writer;
+
+struct job {
+    /* Given: */
+    const struct job_config *config;
+    const struct engine_config *io;
+    const struct plan *plan;
+    struct engine *engine;
+    struct recorder *recorder;
+    struct arena *arena;
+    const char *run_id;
+    const volatile sig_atomic_t *stop; /* set by a signal: finish soon */
+    struct job_observer observer;
+    /* Its state: */
+    struct rank_writer *writers;  /* one per rank */
+    uint64_t *sums;               /* checksum of every file of the checkpoint under way */
+    uint64_t pass, slot, serial;  /* from 1; serial counts checkpoints over the run */
+    uint64_t slots;               /* slots written in pass 1; later passes use the same */
+    bool *held;                   /* by slot: may have files; grows between checkpoints */
+    uint64_t held_capacity, held_count;
+    uint64_t latest_slot;         /* that `latest` points at; 0: none */
+    bool new_files;               /* the slot under way had no files before */
+    uint64_t checkpoint_start_ns, last_tick_ns;
+    uint64_t used_bytes, total_bytes;
+    struct job_failure failure;
+    bool drive_filled;            /* some pass ended with ENOSPC inside a checkpoint */
+    const char *doing;
+    struct io_request control;
+    struct io_file control_file;
+    char *text;                   /* JOB_TEXT_BYTES: manifests in pieces */
+};
+
+enum { JOB_TEXT_BYTES = 1 << 20 };
+
+/* Allocates everything; nothing is allocated after this. The given fields are set before. */
+void job_init(struct job *job);
+
+/* Goes on where an earlier process stopped: after `record`, the last settled one, with
+ * `first_pass` checkpoints complete in pass 1 and `count` records in all. Before job_run. */
+void job_resume(struct job *job, const struct checkpoint_record *record, uint64_t first_pass,
+                uint64_t count);
+
+/* Runs all passes and, unless keep, removes what was written. The result's outcome and outcome_text
+ * say how it ended; only an I/O error (or a failing observer) returns ERR_FAILED. */
+enum status job_run(struct job *job, struct error *err);
+
+/* Checkpoints of one pass that fit a target with this much room; 0: not one. */
+uint64_t job_checkpoints_that_fit(const struct job_config *config, const struct plan *plan,
+                                  uint64_t free_bytes, uint64_t total_bytes);
+
+void job_fini(struct job *job);
+
+bool job_holds(const struct job *job, uint64_t slot);
+void job_set_held(struct job *job, uint64_t slot, bool held);
+/* For the job's own files. Submits one request that stands alone and waits for it; the errno. */
+int job_control(struct job *job, enum io_op op, const char *path, const char *new_path);
+/* Notes the first failure of the checkpoint under way. */
+void job_fail(struct job *job, const struct io_request *request);
+bool job_stopping(const struct job *job);
+void job_tick(struct job *job);
+/* ENOSPC or EDQUOT: the target is full, which is an outcome. */
+bool job_is_full(int error);
+
+#endif

@@ -1,0 +1,169 @@
+#include "sim/job/rank_writer.h"
+
+#include "base/check.h"
+
+#include <errno.h>
+
+void rank_writer_init(struct rank_writer *writer, struct job *job, uint32_t rank,
+                      uint64_t first_sum, struct arena *arena) {
+    uint64_t depth = job->io->queue_depth;
+    *writer = (struct rank_writer){.job = job, .rank = rank, .first_sum = first_sum,
+                                   .state = RANK_DONE};
+    writer->requests = arena_new(arena, depth, sizeof *writer->requests);
+    writer->free_requests = arena_new(arena, depth, sizeof *writer->free_requests);
+    for (uint64_t i = 0; i < depth; i++) {
+        writer->free_requests[writer->free_count++] = &writer->requests[i];
+    }
+}
+
+static struct io_request *take_free(struct rank_writer *writer, enum io_op op) {
+    CHECK(writer->free_count > 0);
+    struct io_request *request = writer->free_requests[--writer->free_count];
+    *request = (struct io_request){.op = op, .rank = writer->rank, .file = &writer->file};
+    return request;
+}
+
+static void submit(struct rank_writer *writer, struct io_request *request) {
+    writer->under_way++;
+    engine_submit(writer->job->engine, request);
+}
+
+static void submit_open(struct rank_writer *writer) {
+    struct job *job = writer->job;
+    plan_file(job->plan, writer->rank, writer->index, (uint32_t)job->slot, &writer->shard);
+    enum io_mode mode = job->config->reuse == JOB_OVERWRITE ? IO_OVERWRITE : IO_TRUNCATE;
+    writer->file = (struct io_file){
+        .path = writer->shard.path,
+        .size_bytes = writer->shard.bytes,
+        .stream = payload_stream(&job->io->payload, job->serial, writer->rank, writer->index),
+        .mode = writer->second_round ? IO_EXISTING : mode,
+    };
+    writer->offset = 0;
+    writer->state = RANK_OPENING;
+    submit(writer, take_free(writer, IO_OPEN));
+}
+
+static void submit_close(struct rank_writer *writer) {
+    writer->state = RANK_CLOSING;
+    submit(writer, take_free(writer, IO_CLOSE));
+}
+
+static void submit_sync_or_close(struct rank_writer *writer) {
+    int fsync = writer->job->config->fsync;
+    if (fsync == JOB_FSYNC_FILE || writer->second_round) {
+        writer->state = RANK_SYNCING;
+        submit(writer, take_free(writer, IO_SYNC));
+    } else {
+        submit_close(writer);
+    }
+}
+
+/* Keeps queue depth writes under way until the file's last byte is submitted and done. */
+static void write_on(struct rank_writer *writer) {
+    uint64_t size = writer->shard.bytes, chunk = writer->job->io->chunk_bytes;
+    writer->state = RANK_WRITING;
+    while (writer->free_count > 0 && writer->offset < size) {
+        struct io_request *request = take_free(writer, IO_WRITE);
+        uint64_t left = size - writer->offset;
+        request->offset = writer->offset;
+        request->length_bytes = left < chunk ? left : chunk;
+        writer->offset += request->length_bytes;
+        submit(writer, request);
+    }
+    if (writer->under_way == 0) {
+        submit_sync_or_close(writer);
+    }
+}
+
+/* After the last file: a second round where every checkpoint is synced as a whole, or done. */
+static bool next_file(struct rank_writer *writer) {
+    uint64_t files = writer->job->plan->shares[writer->rank].files;
+    if (++writer->index == files && !writer->second_round &&
+        writer->job->config->fsync == JOB_FSYNC_CHECKPOINT) {
+        writer->second_round = true;
+        writer->index = 0;
+    }
+    if (writer->index < files) {
+        submit_open(writer);
+        return false;
+    }
+    writer->state = RANK_DONE;
+    return true;
+}
+
+bool rank_writer_start(struct rank_writer *writer, uint64_t start_ns) {
+    CHECK(writer->state == RANK_DONE);
+    CHECK(writer->under_way == 0);
+    writer->second_round = false;
+    writer->index = 0;
+    writer->bytes = 0;
+    writer->end_ns = start_ns;
+    if (writer->job->plan->shares[writer->rank].files == 0) {
+        return true;
+    }
+    submit_open(writer);
+    return false;
+}
+
+/* Broken or stopping: let what is under way come back, close, and be done. */
+static bool wind_down(struct rank_writer *writer) {
+    if (writer->under_way > 0) {
+        return false;
+    }
+    if (writer->opened) {
+        submit_close(writer);
+        return false;
+    }
+    writer->state = RANK_DONE;
+    return true;
+}
+
+static void note_done(struct rank_writer *writer, const struct io_request *request) {
+    struct job *job = writer->job;
+    if (request->end_ns > writer->end_ns) {
+        writer->end_ns = request->end_ns;
+    }
+    if (request->op == IO_WRITE) {
+        writer->bytes += request->done_bytes;
+        recorder_request(job->recorder, writer->rank, RECORDER_WRITE, request->begin_ns,
+                         request->end_ns, request->payload_ns, request->done_bytes);
+    } else if (request->op == IO_SYNC) {
+        recorder_request(job->recorder, writer->rank, RECORDER_SYNC, request->begin_ns,
+                         request->end_ns, 0, 0);
+    } else if (request->op == IO_OPEN) {
+        writer->opened = request->error == 0;
+    } else if (request->op == IO_CLOSE) {
+        writer->opened = false;
+        if (!writer->second_round) {
+            job->sums[writer->first_sum + writer->index] = writer->file.sum;
+        }
+    }
+}
+
+bool rank_writer_take(struct rank_writer *writer, struct io_request *request) {
+    CHECK(writer->under_way > 0);
+    writer->under_way--;
+    writer->free_requests[writer->free_count++] = request;
+    note_done(writer, request);
+    if (request->error != 0 || request->short_write) {
+        job_fail(writer->job, request);
+    }
+    if (writer->job->failure.error != 0 || job_stopping(writer->job)) {
+        return wind_down(writer);
+    }
+    switch (writer->state) {
+    case RANK_OPENING:
+        if (writer->second_round) {
+            submit_sync_or_close(writer);
+            return false;
+        }
+        write_on(writer);
+        return false;
+    case RANK_WRITING: write_on(writer); return false;
+    case RANK_SYNCING: submit_close(writer); return false;
+    case RANK_CLOSING: return next_file(writer);
+    case RANK_DONE: break;
+    }
+    CHECK(!"a completion for a rank that is done");
+    return false;
+}

@@ -1,0 +1,45 @@
+#ifndef CKPTSIM_SIM_JOB_RANK_WRITER_H
+#define CKPTSIM_SIM_JOB_RANK_WRITER_H
+
+#include "sim/job/job.h"
+
+/* One simulated GPU rank writing its share of a checkpoint, file after file:
+ *
+ *          ┌──────────────────── next file ◄─────────────────────┐
+ *          ▼                                                      │
+ *   start ─► OPENING ─► WRITING (queue depth chunks) ─► SYNCING ─► CLOSING ─► DONE
+ *                                        └── fsync none ────────────┘
+ *
+ * With fsync per checkpoint the rank goes through its files a second time, opening each for its
+ * sync. Once the checkpoint is broken or the run is to stop, a rank submits nothing but the close of
+ * its open file. */
+
+enum rank_state { RANK_OPENING, RANK_WRITING, RANK_SYNCING, RANK_CLOSING, RANK_DONE };
+
+struct rank_writer {
+    struct job *job;
+    uint32_t rank;
+    enum rank_state state;
+    bool second_round;     /* syncing the files written before */
+    bool opened;           /* the engine holds the file open */
+    uint64_t index;        /* of the file under way */
+    uint64_t first_sum;    /* where this rank's checksums begin in job->sums */
+    uint64_t offset;       /* next byte to submit */
+    uint64_t under_way;    /* requests the engine holds */
+    uint64_t bytes;        /* written in this checkpoint */
+    uint64_t end_ns;       /* of the latest completion */
+    struct shard_file shard;
+    struct io_file file;
+    struct io_request *requests;     /* queue depth of them */
+    struct io_request **free_requests;
+    uint64_t free_count;
+};
+
+void rank_writer_init(struct rank_writer *writer, struct job *job, uint32_t rank,
+                      uint64_t first_sum, struct arena *arena);
+/* Begins the rank's share; true if it is done already, having no files. */
+bool rank_writer_start(struct rank_writer *writer, uint64_t start_ns);
+/* Takes a completion of this rank and submits what follows; true when the rank just became done. */
+bool rank_writer_take(struct rank_writer *writer, struct io_request *request);
+
+#endif
