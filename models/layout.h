@@ -29,6 +29,9 @@ struct layout {
     uint64_t (*rank_files)(const struct plan *plan, uint32_t rank);
     void (*file)(const struct plan *plan, uint32_t rank, uint64_t index, uint32_t checkpoint,
                  struct shard_file *file);
+    /* A rank, at most this one, whose files have the same sizes and kinds: each such class is added
+     * up once. NULL: every rank for itself. */
+    uint32_t (*rank_like)(const struct plan *plan, uint32_t rank);
 };
 
 /* The registry: a NULL-terminated table. */

@@ -18,9 +18,9 @@ struct plan_request {
     const char *config_dir; /* NULL, or a folder whose models/NAME.yaml wins over the built-in */
     const char *layout;     /* a name in the layout registry */
     uint64_t tp, pp, dp;
-    uint64_t zero_stage;    /* 0-3, or PLAN_ZERO_DEFAULT */
-    uint64_t subset_ranks;  /* only the first N ranks write; 0: all */
-    double scale;           /* every tensor shrunk by this, (0, 1] */
+    uint64_t zero_stage;   /* 0-3, or PLAN_ZERO_DEFAULT */
+    uint64_t subset_ranks; /* only the first N ranks write; 0: all */
+    double scale;          /* every tensor shrunk by this, (0, 1] */
 };
 
 #define PLAN_ZERO_DEFAULT UINT64_C(9)
@@ -55,5 +55,8 @@ enum status plan_build(const struct plan_request *request, struct arena *arena, 
  * file->name is its last part. */
 void plan_file(const struct plan *plan, uint32_t rank, uint64_t index, uint32_t checkpoint,
                struct shard_file *file);
+
+/* What `elements` of one tensor are after the plan's scale: at least one. */
+uint64_t plan_scaled(const struct plan *plan, uint64_t elements);
 
 #endif

@@ -1,0 +1,121 @@
+/* What DLIO 2.0 (August 2024) writes, the load behind the published drive figures. Everything is
+ * int8, one byte an element. With R = TP x PP x DP ranks, L layers:
+ *
+ *     every rank          model       embedding / TP
+ *     every rank          optimizer   3 x (parameters / R): two states and their "combined" copy
+ *     rank % PP == 0      layer-0 ... layer-(L+TP-1), each layer / TP; without + TP if TP is 1
+ *
+ * Sources: the checkpoint() of DLIO 2.0 for the files, which ranks write them and the odd + TP
+ * layers; for the sizes the 1,636 GB of LLaMA 3.1 405B at TP 4, PP 2: 8 x 525,336,576 +
+ * 3 x 405,853,388,800 + 4 x 130 x 796,925,952 = 1,636,164,354,048 bytes. DLIO 2.0 knows no data
+ * parallelism: with DP > 1 all ranks with rank % PP == 0 write the layers, each its own copy.
+ *
+ * A DLIO config that gives bytes instead of a shape has them written as DLIO does: the model file
+ * of model_size_bytes, three times the optimizer groups, and layer_parameters / TP. */
+#include "models/plan.h"
+#include "models/shard_name.h"
+
+static bool writes_layers(const struct plan *plan, uint32_t rank) {
+    return rank % plan->parallelism.pp == 0;
+}
+
+static bool has_optimizer(const struct plan *plan) {
+    return plan->model.raw.group_count > 0 || plan->model.layers > 0;
+}
+
+static uint64_t layer_files(const struct plan *plan) {
+    uint64_t tp = plan->parallelism.tp, layers = plan->model.layers;
+    return layers == 0 ? 0 : layers + (tp > 1 ? tp : 0);
+}
+
+static uint64_t rank_files(const struct plan *plan, uint32_t rank) {
+    uint64_t layers = writes_layers(plan, rank) ? layer_files(plan) : 0;
+    return 1 + (has_optimizer(plan) ? 1 : 0) + layers;
+}
+
+static uint64_t model_bytes(const struct plan *plan) {
+    const struct architecture *model = &plan->model;
+    if (model->raw.model_state) {
+        return model->raw.model_bytes == 0 ? 0 : plan_scaled(plan, model->raw.model_bytes);
+    }
+    uint64_t embedding = architecture_part_parameters(model, PART_EMBEDDING);
+    return plan_scaled(plan, embedding / plan->parallelism.tp);
+}
+
+static uint64_t optimizer_bytes(const struct plan *plan) {
+    const struct raw_sizes *raw = &plan->model.raw;
+    const struct parallelism *parallelism = &plan->parallelism;
+    uint64_t sum = 0;
+    for (uint32_t i = 0; i < raw->group_count; i++) {
+        sum += 3 * plan_scaled(plan, raw->group_bytes[i]);
+    }
+    if (raw->group_count > 0) {
+        return sum;
+    }
+    uint64_t ranks = parallelism->tp * parallelism->pp * parallelism->dp;
+    return 3 * plan_scaled(plan, plan->parameters / ranks);
+}
+
+/* The layers beyond the model's own repeat its last one. */
+static uint64_t layer_bytes(const struct plan *plan, uint64_t layer) {
+    const struct architecture *model = &plan->model;
+    uint64_t tp = plan->parallelism.tp, sum = 0;
+    for (uint32_t i = 0; i < model->raw.layer_count; i++) {
+        sum += plan_scaled(plan, model->raw.layer_bytes[i] / tp);
+    }
+    if (model->raw.layer_count > 0) {
+        return sum;
+    }
+    uint64_t last = layer < model->layers ? layer : model->layers - 1;
+    uint64_t parameters = architecture_part_parameters(model, architecture_layer(model, last));
+    return plan_scaled(plan, parameters / tp);
+}
+
+static void name_file(struct shard_file *file, const char *what, uint32_t checkpoint, uint32_t rank,
+                      const uint64_t *layer) {
+    struct shard_name name = {.file = file};
+    shard_name_text(&name, what);
+    if (layer != NULL) {
+        shard_name_number(&name, *layer);
+        shard_name_text(&name, "-");
+    }
+    shard_name_text(&name, "1-"); /* the epoch */
+    shard_name_number(&name, checkpoint);
+    shard_name_text(&name, "-");
+    shard_name_number(&name, rank);
+    shard_name_text(&name, ".pt");
+    file->name = file->path;
+}
+
+static void file_at(const struct plan *plan, uint32_t rank, uint64_t index, uint32_t checkpoint,
+                    struct shard_file *file) {
+    file->kind = SHARD_MODEL;
+    if (index == 0) {
+        file->bytes = model_bytes(plan);
+        name_file(file, "model-", checkpoint, rank, NULL);
+    } else if (index == 1 && has_optimizer(plan)) {
+        file->kind = SHARD_OPTIMIZER;
+        file->bytes = optimizer_bytes(plan);
+        name_file(file, "optimizer-", checkpoint, rank, NULL);
+    } else {
+        uint64_t layer = index - (has_optimizer(plan) ? 2 : 1);
+        file->bytes = layer_bytes(plan, layer);
+        name_file(file, "layer-", checkpoint, rank, &layer);
+    }
+}
+
+static uint32_t rank_like(const struct plan *plan, uint32_t rank) {
+    return writes_layers(plan, rank) ? 0 : 1;
+}
+
+extern const struct layout layout_dlio2;
+const struct layout layout_dlio2 = {
+    .name = "dlio2",
+    .about = "DLIO 2.0's int8 tensors: 1,636 GB for llama-3.1-405b at TP 4, PP 2",
+    .leaves_out = "all tensors are int8: 4.03 bytes per parameter for llama-3.1-405b at TP 4, PP 2 "
+                  "where a real bf16 + Adam checkpoint holds 14; no output head, no scheduler, "
+                  "random or data loader state",
+    .rank_files = rank_files,
+    .file = file_at,
+    .rank_like = rank_like,
+};
