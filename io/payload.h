@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The bytes of a shard follow from (seed, checkpoint, rank, file, offset) alone, so that they can be
- * made anywhere at memory speed and checked later without a copy. Content comes in blocks of
+/* The bytes of a shard follow from (seed, checkpoint, rank, file, offset) alone, so that they can
+ * be made anywhere at memory speed and checked later without a copy. Content comes in blocks of
  * PAYLOAD_BLOCK bytes, each from its own key; see docs/formats.md for the generator. */
 
 enum { PAYLOAD_BLOCK = 4096 };
@@ -16,7 +16,7 @@ enum { PAYLOAD_BLOCK = 4096 };
 enum payload_kind { PAYLOAD_RANDOM, PAYLOAD_ZERO };
 
 struct payload {
-    int kind;            /* enum payload_kind; int because a setting row fills it */
+    int kind; /* enum payload_kind; int because a setting row fills it */
     uint64_t seed;
     double compressible; /* >= 1: raw bytes / bytes a perfect compressor leaves, per block */
     double dedupe;       /* >= 1: blocks / distinct blocks */
@@ -35,6 +35,9 @@ uint64_t payload_fill(const struct payload *payload, uint64_t stream, uint64_t o
 
 /* The checksum of bytes that are already there, as payload_fill would have returned it. */
 uint64_t payload_sum(uint64_t offset, const void *buffer, size_t length);
+
+/* The checksum of length zero bytes, without reading any. */
+uint64_t payload_zeros_sum(uint64_t offset, size_t length);
 
 /* Compares with what payload_fill would make; returns the first wrong byte's index, or length where
  * all are right. */
