@@ -24,46 +24,28 @@ static enum status ask(const struct folder *folder, const struct slots *slots, b
     return OK;
 }
 
-static enum status remove_left_overs(const struct folder *folder, struct error *err) {
-    static const char *const own[] = {MANIFEST_LATEST, MANIFEST_LATEST ".tmp"};
-    for (size_t i = 0; i < sizeof own / sizeof own[0]; i++) {
-        int error = folder_remove(folder, own[i]);
-        if (error != 0 && error != ENOENT) {
-            return error_set(err, ERR_FAILED, "cannot remove '%s/%s': %s", folder->path, own[i],
-                             error_words(error));
-        }
+static enum status remove_latest(const struct folder *folder, struct error *err) {
+    int error = folder_remove(folder, MANIFEST_LATEST);
+    if (error != 0 && error != ENOENT) {
+        return error_set(err, ERR_FAILED, "cannot remove '%s/%s': %s", folder->path,
+                         MANIFEST_LATEST, error_words(error));
     }
     return OK;
-}
-
-static void remove_torn(void *context, const char *name) {
-    const struct folder *folder = context;
-    enum manifest_kind kind;
-    uint32_t number;
-    char stem[MANIFEST_NAME];
-    size_t length = strlen(name);
-    if (length > 4 && length < sizeof stem && strcmp(name + length - 4, ".tmp") == 0) {
-        memcpy(stem, name, length - 4);
-        stem[length - 4] = '\0';
-        if (manifest_parse_name(stem, &kind, &number)) {
-            folder_remove(folder, name); /* if it stays, so does the folder, and that is said */
-        }
-    }
 }
 
 static enum status clean(struct folder *folder, struct command_input *input, struct error *err) {
     struct slots slots;
     enum status status = slots_find(folder, input->arena, &slots, err);
     status = status == OK ? ask(folder, &slots, input->spec.yes, err) : status;
-    status = status == OK ? remove_left_overs(folder, err) : status;
+    status = status == OK ? remove_latest(folder, err) : status;
     for (size_t i = slots.count; status == OK && i-- > 0;) {
-        status = slots_remove(folder, slots.numbers[i], err);
+        status = slots_remove(folder, slots.numbers[i], false, err);
     }
     if (status != OK) {
         folder_close(folder);
         return status;
     }
-    folder_list(folder, input->arena, remove_torn, folder);
+    slots_remove_torn(folder, input->arena);
     int error = folder_remove_self(folder);
     if (error != 0) {
         return error_set(err, ERR_FAILED, "'%s' stays: %s", folder->path,

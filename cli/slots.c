@@ -1,9 +1,11 @@
 #include "cli/slots.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 struct finder {
     struct slots *slots;
@@ -65,10 +67,28 @@ static enum status remove_one(const struct folder *folder, const char *path, str
     return OK;
 }
 
-enum status slots_remove(const struct folder *folder, uint32_t number, struct error *err) {
+static bool exists(const struct folder *folder, const char *name) {
+    int fd = folder_open_file(folder, name, O_RDONLY);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return fd >= 0;
+}
+
+bool slots_listed(const struct folder *folder, uint32_t number) {
+    char name[MANIFEST_NAME];
+    manifest_name(MANIFEST_FILES, number, name);
+    return exists(folder, name);
+}
+
+enum status slots_remove(const struct folder *folder, uint32_t number, bool may_be_absent,
+                         struct error *err) {
     char files_name[MANIFEST_NAME], name[MANIFEST_NAME];
     manifest_name(MANIFEST_FILES, number, files_name);
     manifest_name(MANIFEST_COMPLETE, number, name);
+    if (may_be_absent && !exists(folder, files_name) && !exists(folder, name)) {
+        return OK;
+    }
     struct arena arena = {0};
     struct manifest manifest;
     enum status status = manifest_read(folder, files_name, &arena, &manifest, err);
@@ -82,4 +102,23 @@ enum status slots_remove(const struct folder *folder, uint32_t number, struct er
     status = status == OK ? remove_one(folder, files_name, err) : status;
     arena_fini(&arena);
     return status;
+}
+
+static void remove_torn(void *context, const char *name) {
+    enum manifest_kind kind;
+    uint32_t number;
+    char stem[MANIFEST_NAME];
+    size_t length = strlen(name);
+    if (length <= 4 || length >= sizeof stem || strcmp(name + length - 4, ".tmp") != 0) {
+        return;
+    }
+    memcpy(stem, name, length - 4);
+    stem[length - 4] = '\0';
+    if (strcmp(stem, MANIFEST_LATEST) == 0 || manifest_parse_name(stem, &kind, &number)) {
+        folder_remove(context, name);
+    }
+}
+
+void slots_remove_torn(const struct folder *folder, struct arena *arena) {
+    folder_list(folder, arena, remove_torn, (void *)folder);
 }

@@ -128,21 +128,29 @@ int commit_remove_latest(struct job *job) {
     return remove_if_there(job, MANIFEST_LATEST);
 }
 
+/* Whatever the job remembers of the slot: no shard may be touched under a manifest. */
 static int remove_manifest(struct job *job, uint64_t slot) {
     char name[MANIFEST_NAME];
     manifest_name(MANIFEST_COMPLETE, (uint32_t)slot, name);
     int error = job->latest_slot == slot ? commit_remove_latest(job) : 0;
-    error = error == 0 ? remove_if_there(job, name) : error;
+    if (error != 0) {
+        return error;
+    }
+    error = job_control(job, IO_REMOVE, name, NULL);
+    if (error == ENOENT) {
+        return 0;
+    }
     return error == 0 ? sync_folder(job, "") : error;
 }
 
 int commit_invalidate(struct job *job) {
-    if (job_holds(job, job->slot)) {
-        return job->config->commit ? remove_manifest(job, job->slot) : 0;
+    int error = job->config->commit ? remove_manifest(job, job->slot) : 0;
+    if (error != 0 || job_holds(job, job->slot)) {
+        return error;
     }
     job->new_files = true;
     job_set_held(job, job->slot, true); /* even if this fails there may be something to remove */
-    int error = put_manifest(job, MANIFEST_FILES);
+    error = put_manifest(job, MANIFEST_FILES);
     return error == 0 ? sync_folder(job, "") : error;
 }
 

@@ -73,8 +73,9 @@ void job_fail(struct job *job, const struct io_request *request) {
     snprintf(job->failure.path, sizeof job->failure.path, "%s", path != NULL ? path : "");
 }
 
+/* By bytes to go, since shares are unequal. */
 static uint32_t rank_furthest_behind(const struct job *job) {
-    uint32_t behind = 0;
+    uint32_t behind = UINT32_MAX;
     uint64_t most = 0;
     for (uint32_t rank = 0; rank < job->plan->ranks; rank++) {
         uint64_t left = job->plan->shares[rank].bytes - job->writers[rank].bytes;
@@ -394,9 +395,6 @@ void job_resume(struct job *job, const struct checkpoint_record *record, uint64_
     job->serial = count + 1;
     job->pass = record->pass;
     job->slot = record->checkpoint + 1;
-    for (uint64_t slot = 1; slot <= first_pass; slot++) {
-        job_set_held(job, slot, true);
-    }
     job->slots = record->pass > 1 ? first_pass : 0;
     if (!record->complete) { /* that pass ended there */
         job->slots = first_pass;

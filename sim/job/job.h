@@ -44,7 +44,7 @@ struct job_progress {
     uint64_t checkpoint_ns;            /* since its barrier */
     uint64_t run_ns;                   /* since the run began */
     uint64_t used_bytes, total_bytes;  /* of the target, at the last look */
-    uint32_t behind_rank;              /* the unfinished rank with the most bytes to go */
+    uint32_t behind_rank;              /* the slowest so far, or UINT32_MAX */
     const char *doing;                 /* "writing", "removing", "computing", "committing" */
 };
 
@@ -105,7 +105,8 @@ enum { JOB_TEXT_BYTES = 1 << 20 };
 void job_init(struct job *job);
 
 /* Goes on where an earlier process stopped: after `record`, the last settled one, with
- * `first_pass` checkpoints complete in pass 1 and `count` records in all. Before job_run. */
+ * `first_pass` checkpoints complete in pass 1 and `count` records in all. The caller says by
+ * job_set_held which slots have files. Before job_run. */
 void job_resume(struct job *job, const struct checkpoint_record *record, uint64_t first_pass,
                 uint64_t count);
 

@@ -1,0 +1,375 @@
+/* The main job on a real directory: look, plan, write passes, report. */
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/progress.h"
+#include "cli/results_dir.h"
+#include "cli/resume.h"
+#include "cli/target.h"
+#include "io/device.h"
+#include "io/machine.h"
+#include "metrics/journal.h"
+#include "metrics/report_csv.h"
+#include "metrics/report_text.h"
+#include "metrics/result_json.h"
+#include "metrics/summary_dlio.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#define BASE_MEMORY_BYTES (UINT64_C(64) << 20) /* everything but the engine's buffers */
+
+static volatile sig_atomic_t stop_flag;
+
+struct run {
+    struct command_input *input;
+    struct spec *spec;
+    struct arena *arena;
+    struct plan plan;
+    struct target target;
+    struct folder folder;
+    struct engine *engine;
+    struct recorder recorder;
+    struct result result;
+    struct journal journal;
+    struct journal_content *earlier; /* of a resumed run; NULL otherwise */
+    struct device device;
+    struct device_counters counters; /* at the last look */
+    struct progress progress;
+    struct job job;
+    const char *results;
+    char started[32], stamp[32];     /* "2026-08-05T10:15:02Z", "20260805-101502" */
+};
+
+static void on_signal(int number) {
+    (void)number;
+    stop_flag = 1;
+}
+
+/* The first Ctrl-C stops cleanly, the second one at once. A closed pipe or a file size limit must
+ * come back as an error value, not end the process with files left behind. */
+static void catch_signals(void) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
+    sigaction(SIGINT, &action, NULL);
+    sigaction(SIGTERM, &action, NULL);
+    sigaction(SIGHUP, &action, NULL);
+    signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN);
+}
+
+static void take_time(struct run *run) {
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(run->started, sizeof run->started, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    strftime(run->stamp, sizeof run->stamp, "%Y%m%d-%H%M%S", &utc);
+}
+
+static enum status check_spec(const struct spec *spec, struct error *err) {
+    const struct engine_ops *ops = engine_find(spec->engine);
+    if (spec->plan.model == NULL) {
+        return error_set(err, ERR_USAGE, "--model is missing; `ckptsim list models` names the "
+                                         "built-in ones");
+    }
+    if (ops == NULL) {
+        return error_set(err, ERR_USAGE, "--engine: unknown engine '%s'; `ckptsim list engines` "
+                                         "names all", spec->engine);
+    }
+    if (spec->dir == NULL && ops->needs_folder) {
+        return error_set(err, ERR_USAGE, "--dir is missing: an existing folder on the drive");
+    }
+    if (spec->io.chunk_bytes % PAYLOAD_BLOCK != 0) {
+        return error_set(err, ERR_USAGE, "--chunk: %llu bytes is not a multiple of 4 KiB",
+                         (unsigned long long)spec->io.chunk_bytes);
+    }
+    if (!ops->needs_folder && spec->job.checkpoints_per_pass == 0 && spec->io.quota_bytes == 0) {
+        return error_set(err, ERR_USAGE, "--engine: '%s' never fills; --checkpoints-per-pass or "
+                                         "--quota is needed", spec->engine);
+    }
+    return OK;
+}
+
+/* Fills in what follows from the settings. */
+static void derive_spec(struct run *run) {
+    struct spec *spec = run->spec;
+    spec->job.commit = spec->commit == COMMIT_MANIFEST;
+    spec->io.ranks = run->plan.ranks;
+    spec->io.sync = spec->job.fsync != JOB_FSYNC_NONE;
+    spec->io.seed = spec->io.payload.seed;
+    if (!engine_find(spec->engine)->needs_folder) {
+        spec->dir = NULL;
+    }
+}
+
+static enum status open_folder(struct run *run, const char *run_id, struct error *err) {
+    struct spec *spec = run->spec;
+    run->folder.fd = run->folder.marker_fd = -1;
+    if (spec->dir == NULL) {
+        return OK;
+    }
+    enum status status = run->earlier != NULL
+                             ? resume_folder(run->input, run->earlier, &run->folder, err)
+                             : folder_create(spec->dir, run_id, run->arena, &run->folder, err);
+    spec->io.folder = &run->folder;
+    return status;
+}
+
+/* The journal stands before the first byte is written, and with it the results folder. */
+static enum status open_results(struct run *run, struct error *err) {
+    struct result *result = &run->result;
+    enum status status = OK;
+    if (run->earlier != NULL) {
+        run->results = run->spec->resume;
+    } else {
+        status = results_dir_make(run->spec->results, run->stamp, run->spec->plan.model, run->arena,
+                                  &run->results, err);
+    }
+    if (status != OK) {
+        return status;
+    }
+    const char *path = arena_printf(run->arena, "%s/journal.jsonl", run->results);
+    if (run->earlier != NULL) {
+        journal_restore(run->earlier, result);
+        return journal_resume(&run->journal, path, run->earlier, err);
+    }
+    status = journal_create(&run->journal, path, result, err);
+    if (status != OK) {
+        results_dir_drop(run->results);
+    }
+    return status;
+}
+
+static void fill_plan_result(struct run *run) {
+    const struct plan *plan = &run->plan;
+    const struct spec *spec = run->spec;
+    struct result_plan *out = &run->result.plan;
+    *out = (struct result_plan){
+        .model = plan->model.name,
+        .layout = plan->layout->name,
+        .layout_leaves_out = plan->layout->leaves_out,
+        .parameters = plan->parameters,
+        .checkpoint_bytes = plan->checkpoint_bytes,
+        .model_bytes = plan->model_bytes,
+        .optimizer_bytes = plan->optimizer_bytes,
+        .files = plan->files,
+        .ranks = plan->ranks,
+        .tp = plan->parallelism.tp,
+        .pp = plan->parallelism.pp,
+        .dp = plan->parallelism.dp,
+        .zero_stage = plan->parallelism.zero,
+        .scale = plan->scale,
+        .passes = spec->job.passes,
+        .checkpoints_per_pass = run->target.checkpoints,
+        .smallest_rank_bytes = UINT64_MAX,
+    };
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        uint64_t bytes = plan->shares[rank].bytes;
+        out->largest_rank_bytes = bytes > out->largest_rank_bytes ? bytes : out->largest_rank_bytes;
+        out->smallest_rank_bytes =
+            bytes < out->smallest_rank_bytes ? bytes : out->smallest_rank_bytes;
+    }
+    out->run_bytes = out->passes * out->checkpoints_per_pass * out->checkpoint_bytes;
+    out->memory_bytes = engine_buffer_bytes(spec->engine, &spec->io) + BASE_MEMORY_BYTES;
+    out->payload_bytes_per_second =
+        payload_headroom(&spec->io.payload, (size_t)spec->io.chunk_bytes);
+}
+
+static void fill_facts(struct run *run) {
+    struct result *result = &run->result;
+    result->machine.arena = result->file_system.arena = run->arena;
+    result->device.arena = result->engine.arena = run->arena;
+    machine_facts(&result->machine);
+    if (run->spec->dir != NULL) {
+        machine_file_system_facts(run->folder.path, &result->file_system);
+        device_find(run->folder.path, &run->device);
+        device_facts(&run->device, &result->device);
+        device_counters_read(&run->device, &run->counters);
+    }
+    facts_text(&result->engine, "name", run->spec->engine);
+    run->engine->ops->facts(run->engine, &result->engine);
+}
+
+static void take_tick(void *context, const struct job_progress *progress) {
+    struct run *run = context;
+    progress_draw(&run->progress, progress);
+}
+
+static enum status take_checkpoint(void *context, struct checkpoint_record *record, bool settled,
+                                   struct error *err) {
+    struct run *run = context;
+    struct device_counters now;
+    if (run->spec->dir != NULL) {
+        device_counters_read(&run->device, &now);
+        record->device_bytes = device_bytes_between(&run->counters, &now);
+        run->counters = now;
+    }
+    progress_clear(&run->progress);
+    progress_checkpoint(&run->progress, record);
+    if (!run->spec->quiet) {
+        report_checkpoint_row(&run->result, record, stdout);
+        fflush(stdout);
+    }
+    if (!settled) {
+        return OK;
+    }
+    return journal_add(&run->journal, &run->result, record, &run->recorder.write_latency,
+                       &run->recorder.sync_latency, err);
+}
+
+static void start_job(struct run *run) {
+    run->job = (struct job){
+        .config = &run->spec->job,
+        .io = &run->spec->io,
+        .plan = &run->plan,
+        .engine = run->engine,
+        .recorder = &run->recorder,
+        .arena = run->arena,
+        .run_id = run->result.run_id,
+        .stop = &stop_flag,
+        .observer = {run, take_tick, take_checkpoint},
+    };
+    recorder_init(&run->recorder, &run->result, run->plan.ranks, run->arena);
+    job_init(&run->job);
+    if (run->earlier != NULL) {
+        resume_job(&run->job, &run->folder, run->earlier);
+        run->progress.done = run->earlier->checkpoint_count;
+    }
+    run->progress.on = !run->spec->quiet && isatty(STDERR_FILENO);
+    run->progress.checkpoints_per_pass = run->target.checkpoints;
+}
+
+static enum status write_outputs(struct run *run, struct error *err) {
+    static const struct {
+        const char *name;
+        output_writer *write;
+    } outputs[] = {{"checkpoints.csv", report_checkpoints_csv},
+                   {"passes.csv", report_passes_csv},
+                   {"summary.json", summary_dlio_write},
+                   {"result.json", result_write_stream}};
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+        const char *path = arena_printf(run->arena, "%s/%s", run->results, outputs[i].name);
+        enum status status = output_write(path, &run->result, outputs[i].write, err);
+        if (status != OK) {
+            return status;
+        }
+    }
+    printf("\nresults: %s/ (result.json, checkpoints.csv, passes.csv, summary.json)\n",
+           run->results);
+    return OK;
+}
+
+static void say_what_stays(struct run *run) {
+    if (run->spec->dir == NULL) {
+        return;
+    }
+    if (run->spec->job.keep) {
+        printf("kept: %s; `ckptsim verify %s` checks it, `ckptsim clean %s` removes it\n",
+               run->folder.path, run->spec->dir, run->spec->dir);
+        folder_close(&run->folder);
+        return;
+    }
+    const char *path = run->folder.path;
+    int error = folder_remove_self(&run->folder);
+    if (error != 0) {
+        printf("%s stays: %s\n", path, error == ENOTEMPTY ? "it holds files that this run did not "
+                                                            "write, or could not remove"
+                                                          : error_words(error));
+    }
+}
+
+static enum status run_job(struct run *run, struct error *err) {
+    report_plan(&run->result, stdout);
+    if (!run->spec->quiet) {
+        report_checkpoint_head(&run->result, stdout);
+        for (uint32_t i = 0; run->earlier != NULL && i < run->result.checkpoint_count; i++) {
+            report_checkpoint_row(&run->result, &run->result.checkpoints[i], stdout);
+        }
+    }
+    fflush(stdout);
+    start_job(run);
+    enum status status = job_run(&run->job, err);
+    progress_clear(&run->progress);
+    job_fini(&run->job);
+    device_result_facts(&run->device, &run->result.device);
+    struct error output_err;
+    report_passes(&run->result, stdout);
+    enum status output_status = write_outputs(run, &output_err);
+    if (status == OK && output_status != OK) {
+        status = error_set(err, output_status, "%s", output_err.text);
+    }
+    return status;
+}
+
+/* Everything that must be right before the first byte; undone in reverse where it is not. */
+static enum status prepare(struct run *run, struct error *err) {
+    struct result *result = &run->result;
+    take_time(run);
+    result->kind = RESULT_MEASURED;
+    result->arena = run->arena;
+    result->settings = &run->input->settings;
+    result->version = CKPTSIM_VERSION;
+    result->started = run->earlier != NULL ? run->earlier->started : run->started;
+    result->run_id = run->earlier != NULL
+                         ? run->earlier->run_id
+                         : arena_printf(run->arena, "%s-%ld", run->stamp, (long)getpid());
+    enum status status = open_folder(run, result->run_id, err);
+    if (status != OK) {
+        return status;
+    }
+    status = engine_open(run->spec->engine, &run->spec->io, &run->engine, err);
+    if (status != OK) {
+        goto fail_engine;
+    }
+    fill_plan_result(run);
+    fill_facts(run);
+    status = open_results(run, err);
+    if (status != OK) {
+        goto fail_results;
+    }
+    return OK;
+
+fail_results:
+    engine_close(run->engine);
+fail_engine:
+    if (run->spec->dir != NULL && run->earlier == NULL) {
+        folder_remove_self(&run->folder);
+    } else if (run->spec->dir != NULL) {
+        folder_close(&run->folder);
+    }
+    return status;
+}
+
+enum status cmd_checkpoint(struct command_input *input, struct error *err) {
+    struct run *run = arena_new(input->arena, 1, sizeof *run);
+    *run = (struct run){.input = input, .spec = &input->spec, .arena = input->arena,
+                        .journal = {.fd = -1}};
+    enum status status = OK;
+    if (run->spec->resume != NULL) {
+        status = resume_read(input, &run->earlier, err);
+    }
+    status = status == OK ? check_spec(run->spec, err) : status;
+    status = status == OK ? plan_build(&run->spec->plan, run->arena, &run->plan, err) : status;
+    if (status != OK) {
+        return status;
+    }
+    derive_spec(run);
+    if (run->spec->dir != NULL) {
+        status = target_check(run->spec, &run->plan, run->earlier != NULL, &run->target, err);
+    } else {
+        run->target.checkpoints =
+            job_checkpoints_that_fit(&run->spec->job, &run->plan, run->spec->io.quota_bytes,
+                                     run->spec->io.quota_bytes);
+    }
+    catch_signals();
+    status = status == OK ? prepare(run, err) : status;
+    if (status != OK) {
+        return status;
+    }
+    status = run_job(run, err);
+    journal_close(&run->journal);
+    engine_close(run->engine);
+    say_what_stays(run);
+    result_fini(&run->result);
+    return status;
+}

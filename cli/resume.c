@@ -1,0 +1,112 @@
+#include "cli/resume.h"
+
+#include "cli/slots.h"
+
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+/* Only these may be given beside --resume: they change what is shown, not what is measured. */
+static bool may_be_given(const char *name) {
+    return strcmp(name, "resume") == 0 || strcmp(name, "quiet") == 0;
+}
+
+static enum status refuse_changes(const struct command_input *input, struct error *err) {
+    for (size_t i = 0; i < input->settings.count; i++) {
+        const char *name = input->settings.rows[i].name;
+        if (input->settings.values[i].given && !may_be_given(name)) {
+            return error_set(err, ERR_USAGE,
+                             "--resume: takes its settings from the run; --%s cannot be given", name);
+        }
+    }
+    return OK;
+}
+
+static enum status take_settings(struct command_input *input, const struct journal_content *content,
+                                 struct error *err) {
+    for (uint32_t i = 0; i < content->setting_count; i++) {
+        const struct journal_setting *setting = &content->settings[i];
+        if (setting->value == NULL || may_be_given(setting->name) ||
+            strcmp(setting->origin, "default") == 0) {
+            continue;
+        }
+        enum status status = settings_set(&input->settings, setting->name, setting->value,
+                                          arena_text(input->arena, setting->origin), err);
+        if (status != OK) {
+            return error_wrap(err, "--resume");
+        }
+    }
+    return OK;
+}
+
+enum status resume_read(struct command_input *input, struct journal_content **content,
+                        struct error *err) {
+    const char *dir = input->spec.resume;
+    const char *path = arena_printf(input->arena, "%s/journal.jsonl", dir);
+    *content = arena_new(input->arena, 1, sizeof **content);
+    if (refuse_changes(input, err) != OK) {
+        return err->status;
+    }
+    if (journal_read(path, input->arena, *content, err) != OK) {
+        error_wrap(err, "--resume");
+        err->status = ERR_USAGE;
+        return ERR_USAGE;
+    }
+    return take_settings(input, *content, err);
+}
+
+/* Slots that were under way when the process died: a list of names, no manifest. */
+static enum status remove_unfinished(const struct command_input *input, const struct folder *folder,
+                                     const struct journal_content *content, struct error *err) {
+    slots_remove_torn(folder, input->arena);
+    if (input->spec.commit == COMMIT_NONE) {
+        uint32_t count = content->checkpoint_count;
+        uint32_t next = count > 0 ? content->checkpoints[count - 1].checkpoint + 1 : 1;
+        return slots_remove(folder, next, true, err);
+    }
+    struct slots slots;
+    enum status status = slots_find(folder, input->arena, &slots, err);
+    for (size_t i = 0; status == OK && i < slots.count; i++) {
+        char name[MANIFEST_NAME];
+        manifest_name(MANIFEST_COMPLETE, slots.numbers[i], name);
+        int fd = folder_open_file(folder, name, O_RDONLY);
+        if (fd >= 0) {
+            close(fd);
+        } else {
+            status = slots_remove(folder, slots.numbers[i], true, err);
+        }
+    }
+    return status;
+}
+
+enum status resume_folder(const struct command_input *input, const struct journal_content *content,
+                          struct folder *folder, struct error *err) {
+    enum status status = folder_open(input->spec.dir, input->arena, folder, err);
+    if (status != OK) {
+        return error_wrap(err, "--resume: the run's folder");
+    }
+    if (strcmp(folder->run_id, content->run_id) != 0) {
+        status = error_set(err, ERR_USAGE, "--resume: '%s' is of run %s, not of %s", folder->path,
+                           folder->run_id, content->run_id);
+    }
+    status = status == OK ? remove_unfinished(input, folder, content, err) : status;
+    if (status != OK) {
+        folder_close(folder);
+    }
+    return status;
+}
+
+void resume_job(struct job *job, const struct folder *folder,
+                const struct journal_content *content) {
+    uint32_t count = content->checkpoint_count;
+    uint64_t first_pass = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        first_pass += content->checkpoints[i].pass == 1 && content->checkpoints[i].complete;
+    }
+    if (count > 0) {
+        job_resume(job, &content->checkpoints[count - 1], first_pass, count);
+    }
+    for (uint32_t slot = 1; slot <= first_pass; slot++) {
+        job_set_held(job, slot, slots_listed(folder, slot));
+    }
+}

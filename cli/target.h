@@ -1,0 +1,25 @@
+#ifndef CKPTSIM_CLI_TARGET_H
+#define CKPTSIM_CLI_TARGET_H
+
+#include "base/error.h"
+#include "cli/spec.h"
+#include "models/plan.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/* Looks at --dir before anything is written: whether it may be filled and what fits. */
+
+struct target {
+    uint64_t free_bytes, total_bytes;
+    bool system_disk;         /* it holds / or the current directory */
+    uint64_t checkpoints;     /* that fit in a pass, at this moment */
+};
+
+/* Fills target and, on a system disk, raises the spec's reserve so that it stays usable. Every error
+ * is ERR_USAGE and says what would be allowed. A resumed run (held checkpoints on the drive already)
+ * need not fit a first one. */
+enum status target_check(struct spec *spec, const struct plan *plan, bool resumed,
+                         struct target *target, struct error *err);
+
+#endif
