@@ -54,6 +54,7 @@ static const struct config_key size_keys[] = {
 static const struct config_key own_keys[] = {
     {"family", KEY_OTHER, 0, 0, 0},
     {"aliases", KEY_OTHER, 0, 0, 0},
+    {"about", KEY_OTHER, 0, 0, 0},
     {"model_datatype", KEY_DATATYPE, FIELD(model_bytes), 0, 0},
     {"optimizer_datatype", KEY_DATATYPE, FIELD(optimizer_bytes), 0, 0},
     COUNT("tp", parallelism.tp, 1, RANKS_LIMIT),
@@ -145,7 +146,6 @@ static enum status begin(const struct yaml_node *root, const char *family_key,
     model->model_bytes = 2;
     model->optimizer_bytes = 4;
     model->moe_step = 1;
-    model->parallelism.zero = 1;
     enum status status = read_family(family, family_key, model, err);
     model->tied = status == OK && model->family->tied;
     return status;

@@ -106,8 +106,8 @@ static enum status count_ranks(const struct plan_request *request,
     return OK;
 }
 
-/* A long double holds every element count of a legal model exactly where it has 64 bits of mantissa;
- * elsewhere the product is off by less than a byte in 2^53. */
+/* A long double holds every element count of a legal model exactly where it has 64 bits of
+ * mantissa; elsewhere the product is off by less than a byte in 2^53. */
 uint64_t plan_scaled(const struct plan *plan, uint64_t elements) {
     if (elements == 0 || plan->scale >= 1) {
         return elements;
@@ -185,6 +185,11 @@ enum status plan_build(const struct plan_request *request, struct arena *arena, 
     struct plan built = {.scale = request->scale, .layout = layout_find(request->layout)};
     if (built.layout == NULL) {
         return unknown_layout(request->layout, err);
+    }
+    if (request->model == NULL) {
+        return error_set(err, ERR_USAGE,
+                         "--model is missing; a built-in name (`ckptsim list "
+                         "models`) or a path to a YAML or JSON file is allowed");
     }
     if (!(request->scale > 0 && request->scale <= 1)) {
         return error_set(err, ERR_USAGE, "--scale %g is not allowed; more than 0 and at most 1 is",

@@ -1,0 +1,145 @@
+/* Random small models and parallelisms: what the files say adds up to the shares, and the shares to
+ * the totals; no two files share a path; a run with the same SEED repeats the same cases. */
+#include "base/prng.h"
+#include "models/digest.h"
+#include "models/plan.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+enum { CASES = 400 };
+
+static uint64_t pick(uint64_t *state, uint64_t low, uint64_t high) {
+    return low + prng_next(state) % (high - low + 1);
+}
+
+/* Sizes that do not divide each other, so that every floor is exercised. */
+static void write_model(FILE *file, uint64_t *state, uint64_t tp, uint64_t layers) {
+    static const char *const names[] = {"llama", "qwen2",       "mixtral",
+                                        "gpt2",  "deepseek_v3", "gemma3_text"};
+    uint64_t heads = tp * pick(state, 1, 4);
+    fprintf(file, "family: %s\nhidden_size: %llu\nnum_hidden_layers: %llu\n",
+            names[pick(state, 0, 5)], (unsigned long long)pick(state, heads, heads + 300),
+            (unsigned long long)layers);
+    fprintf(file, "intermediate_size: %llu\nvocab_size: %llu\nnum_attention_heads: %llu\n",
+            (unsigned long long)pick(state, 1, 999), (unsigned long long)pick(state, 1, 999),
+            (unsigned long long)heads);
+    fprintf(file, "num_key_value_heads: %llu\n", (unsigned long long)pick(state, 1, heads));
+    if (pick(state, 0, 1) == 1) {
+        fprintf(file,
+                "num_local_experts: %llu\ndecoder_sparse_step: %llu\n"
+                "first_k_dense_replace: %llu\nn_shared_experts: %llu\n",
+                (unsigned long long)pick(state, 1, 9), (unsigned long long)pick(state, 1, 3),
+                (unsigned long long)pick(state, 0, 5), (unsigned long long)pick(state, 0, 2));
+    }
+    fputs("n_positions: 77\nkv_lora_rank: 13\nqk_nope_head_dim: 7\nqk_rope_head_dim: 5\n"
+          "v_head_dim: 11\n",
+          file);
+}
+
+static int compare_paths(const void *left, const void *right) { return strcmp(left, right); }
+
+static void check_paths(const struct plan *plan) {
+    char(*paths)[SHARD_PATH] = calloc(plan->files + 1, sizeof *paths);
+    uint64_t count = 0;
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        for (uint64_t i = 0; i < plan->shares[rank].files; i++) {
+            struct shard_file file;
+            plan_file(plan, rank, i, UINT32_MAX, &file);
+            strcpy(paths[count++], file.path);
+        }
+    }
+    qsort(paths, count, sizeof *paths, compare_paths);
+    for (uint64_t i = 1; i < count; i++) {
+        assert_string_not_equal(paths[i - 1], paths[i]);
+    }
+    free(paths);
+}
+
+static void check_sums(const struct plan *plan) {
+    uint64_t total = 0, files = 0, model = 0, largest = 0;
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        uint64_t bytes = 0;
+        for (uint64_t i = 0; i < plan->shares[rank].files; i++) {
+            struct shard_file file;
+            plan_file(plan, rank, i, 1, &file);
+            bytes += file.bytes;
+            model += file.kind == SHARD_MODEL ? file.bytes : 0;
+            largest = file.bytes > largest ? file.bytes : largest;
+            const char *slash = strrchr(file.path, '/');
+            assert_ptr_equal(file.name, slash != NULL ? slash + 1 : file.path);
+        }
+        assert_int_equal(plan->shares[rank].bytes, bytes);
+        total += bytes;
+        files += plan->shares[rank].files;
+    }
+    assert_int_equal(plan->checkpoint_bytes, total);
+    assert_int_equal(plan->files, files);
+    assert_int_equal(plan->model_bytes, model);
+    assert_int_equal(plan->optimizer_bytes, total - model);
+    assert_int_equal(plan->largest_file_bytes, largest);
+}
+
+/* Without splitting, the dlio layout writes every parameter of the model exactly once, and three
+ * copies of them with 5 x hidden more each beside it. */
+static void check_whole(const struct plan *plan) {
+    const struct parallelism *parallelism = &plan->parallelism;
+    if (strcmp(plan->layout->name, "dlio") != 0 || parallelism->tp > 1 || plan->scale < 1) {
+        return;
+    }
+    if (parallelism->zero < 3 && plan->ranks == parallelism->pp * parallelism->dp) {
+        assert_int_equal(plan->model_bytes, 2 * plan->parameters);
+    }
+}
+
+static void run_case(uint64_t *state, struct arena *arena) {
+    uint64_t tp = pick(state, 1, 4), layers = pick(state, 1, 12);
+    char path[] = "/tmp/ckptsim-test-XXXXXX.yaml";
+    int fd = mkstemps(path, 5);
+    FILE *file = fdopen(fd, "w");
+    assert_non_null(file);
+    write_model(file, state, tp, layers);
+    fclose(file);
+    struct plan_request request = {.model = path, .tp = tp, .dp = pick(state, 1, 3)};
+    request.zero_stage = pick(state, 0, 3);
+    request.pp = request.zero_stage == 3 ? 1 : pick(state, 1, layers);
+    request.layout = pick(state, 0, 1) == 0 ? "dlio" : "dlio2";
+    request.scale = pick(state, 0, 2) == 0 ? 0.01 : 1;
+    uint64_t ranks = request.tp * request.pp * request.dp;
+    request.subset_ranks = pick(state, 0, 3) == 0 ? pick(state, 1, ranks) : 0;
+    struct plan plan;
+    struct error err = {0};
+    enum status status = plan_build(&request, arena, &plan, &err);
+    unlink(path);
+    if (status != OK) {
+        fail_msg("%s", err.text);
+    }
+    check_sums(&plan);
+    check_paths(&plan);
+    check_whole(&plan);
+}
+
+static void files_shares_and_totals_agree(void **unused) {
+    (void)unused;
+    const char *given = getenv("SEED");
+    uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
+    print_message("# SEED=%llu\n", (unsigned long long)seed);
+    uint64_t state = seed;
+    for (int i = 0; i < CASES; i++) {
+        struct arena arena = {0};
+        run_case(&state, &arena);
+        arena_fini(&arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(files_shares_and_totals_agree)};
+    return cmocka_run_group_tests_name("plan_sums", tests, NULL, NULL);
+}

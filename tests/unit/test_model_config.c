@@ -1,0 +1,264 @@
+/* Model configs as users write them: the three kinds, aliases, and mistakes with their places. */
+#include "models/architecture.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#define SHAPE                                                                                      \
+    "num_hidden_layers: 2\nintermediate_size: 64\nvocab_size: 100\nnum_attention_heads: 4\n"
+#define OURS "family: llama\nhidden_size: 32\n" SHAPE
+
+static enum status read_text(const char *text, struct arena *arena, struct architecture *model,
+                             struct error *err) {
+    char path[] = "/tmp/ckptsim-test-XXXXXX.yaml";
+    int fd = mkstemps(path, 5);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+    enum status status = architecture_read(path, NULL, arena, model, err);
+    unlink(path);
+    return status;
+}
+
+struct mistake {
+    const char *text;
+    const char *says[4];
+};
+
+static const struct mistake mistakes[] = {
+    {OURS "hiden_size: 3\n", {":7:1: ", "'hiden_size'", "hidden_size"}},
+    {"hidden_size: 32\n" SHAPE, {"family", "model_type", "model"}},
+    {"family: lama\nhidden_size: 32\n" SHAPE, {":1:9: ", "'lama'", "llama"}},
+    {"family: [llama]\nhidden_size: 32\n" SHAPE, {":1:9: ", "'family'"}},
+    {"family: llama\n" SHAPE, {"'hidden_size'"}},
+    {"family: llama\nhidden_size: 0\n" SHAPE,
+     {":2:14: ", "'hidden_size' is 0", "1 to 1099511627776"}},
+    {"family: llama\nhidden_size: 1099511627777\n" SHAPE, {"1099511627777", "1 to 1099511627776"}},
+    {"family: llama\nhidden_size: 99999999999999999999\n" SHAPE,
+     {":2:14: ", "'hidden_size'", "2^64"}},
+    {"family: llama\nhidden_size: -5\n" SHAPE, {":2:14: ", "'-5'", "1 to"}},
+    {"family: llama\nhidden_size: [1]\n" SHAPE, {":2:14: ", "'hidden_size'"}},
+    {"family: llama\nhidden_size: 2\n" SHAPE, {"'num_attention_heads' is 4", "'hidden_size' 2"}},
+    {"family: llama\nhidden_size: 32\nnum_hidden_layers: 100001\n", {":3:20: ", "1 to 100000"}},
+    {OURS "num_key_value_heads: 8\n", {"'num_key_value_heads' is 8", "4 attention heads"}},
+    {OURS "zero: 4\n", {":7:7: ", "'zero' is 4", "0 to 3"}},
+    {OURS "model_datatype: fp12\n", {":7:17: ", "'fp12'", "bf16"}},
+    {OURS "tie_word_embeddings: maybe\n", {":7:22: ", "'maybe'"}},
+    {"family: gpt2\nn_embd: 32\nn_layer: 1\nn_head: 1\nvocab_size: 10\n", {"'n_positions'"}},
+    {"family: deepseek_v3\nhidden_size: 32\n" SHAPE, {"'kv_lora_rank'"}},
+    {"- 1\n", {":1:1: ", "map"}},
+    {"model_type: mamba\nhidden_size: 32\n" SHAPE, {":1:13: ", "'model_type' is 'mamba'"}},
+    {"model: 5\n", {":1:8: ", "'model' must be a map"}},
+    {"model:\n  model_size: 30102\n",
+     {":2:3: ", "model_size", "'model.model_size_bytes' is meant"}},
+    {"model:\n  hidden_size: 8\n", {":2:3: ", "'model.transformer.hidden_size' is meant"}},
+    {"model:\n  num_layer: 8\n", {":2:3: ", "'num_layer'", "num_layers"}},
+    {"model:\n  transformer: {hiden_size: 8}\n", {":2:17: ", "'hiden_size'", "hidden_size"}},
+    {"model:\n  parallelism: {data: 0}\n", {":2:23: ", "'data' is 0"}},
+    {"model:\n  parallelism: {zero_stage: 5}\n", {":2:29: ", "0 to 3"}},
+    {"model:\n  parallelism: 4\n", {":2:16: ", "'parallelism' must be a map"}},
+    {"model:\n  layer_parameters: 5\n", {":2:21: ", "'layer_parameters' must be a list"}},
+    {"model:\n  layer_parameters: [5, x]\n", {":2:25: ", "'layer_parameters'", "'x'"}},
+    {"model:\n  num_layers: 100001\n", {":2:15: ", "100000"}},
+    {"model:\n  model_size_bytes: 1125899906842625\n", {":2:21: ", "1125899906842624"}},
+    {"model:\n  type: [transformer]\n", {":2:9: ", "'type'"}},
+    {"model:\n  transformer: {num_kv_heads: 64}\n", {"64 key-value heads"}},
+};
+
+static void mistakes_are_named_with_their_place(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+        struct arena arena = {0};
+        struct architecture model;
+        struct error err = {0};
+        if (read_text(mistakes[i].text, &arena, &model, &err) != ERR_USAGE) {
+            fail_msg("accepted: %s", mistakes[i].text);
+        }
+        for (size_t k = 0; k < 4 && mistakes[i].says[k] != NULL; k++) {
+            if (strstr(err.text, mistakes[i].says[k]) == NULL) {
+                fail_msg("'%s' is not in: %s", mistakes[i].says[k], err.text);
+            }
+        }
+        arena_fini(&arena);
+    }
+}
+
+/* 2^62 parameters in one matrix, and sizes whose products do not fit 64 or even 128 bits. */
+static void absurd_models_are_too_large(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        "family: llama\nhidden_size: 2147483648\nnum_hidden_layers: 1\nintermediate_size: 1\n"
+        "vocab_size: 1\nnum_attention_heads: 1\n",
+        "family: llama\nhidden_size: 1099511627776\nnum_hidden_layers: 100000\n"
+        "intermediate_size: 1099511627776\nvocab_size: 1099511627776\nnum_attention_heads: "
+        "1048576\n",
+        "family: mixtral\nhidden_size: 1099511627776\nnum_hidden_layers: 100000\n"
+        "intermediate_size: 1099511627776\nvocab_size: 1\nnum_attention_heads: 1\n"
+        "num_local_experts: 1048576\nn_shared_experts: 1048576\nhead_dim: 1099511627776\n",
+        "family: deepseek_v3\nhidden_size: 1099511627776\nnum_hidden_layers: 1\n"
+        "intermediate_size: 1\nvocab_size: 1\nnum_attention_heads: 1048576\n"
+        "q_lora_rank: 1099511627776\nkv_lora_rank: 1099511627776\n"
+        "qk_nope_head_dim: 1099511627776\nqk_rope_head_dim: 1099511627776\n"
+        "v_head_dim: 1099511627776\n",
+        "model: {num_layers: 4, transformer: {hidden_size: 1099511627776}}\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct arena arena = {0};
+        struct architecture model;
+        struct error err = {0};
+        assert_int_equal(read_text(texts[i], &arena, &model, &err), ERR_USAGE);
+        assert_non_null(strstr(err.text, "the model is too large"));
+        arena_fini(&arena);
+    }
+}
+
+static void ours_says_parallelism_and_datatypes(void **state) {
+    (void)state;
+    struct arena arena = {0};
+    struct architecture model;
+    struct error err = {0};
+    assert_int_equal(read_text(OURS "tp: 2\npp: 2\ndp: 3\nzero: 1\nmodel_datatype: fp32\n"
+                                    "aliases: [x]\nabout: a test\n",
+                               &arena, &model, &err),
+                     OK);
+    assert_int_equal(model.parallelism.tp, 2);
+    assert_int_equal(model.parallelism.pp, 2);
+    assert_int_equal(model.parallelism.dp, 3);
+    assert_int_equal(model.parallelism.zero, 1);
+    assert_int_equal(model.model_bytes, 4);
+    assert_int_equal(model.kv_heads, 4);
+    /* 2 x (2 x 32 + 32 x 96 + 32 x 32 + 3 x 32 x 64) + 2 x 3200 + 32 */
+    assert_int_equal(architecture_parameters(&model), 2 * 10304 + 6432);
+    arena_fini(&arena);
+}
+
+static void hugging_face_json_may_hold_anything_else(void **state) {
+    (void)state;
+    static const char text[] =
+        "{\"architectures\": [\"LlamaForCausalLM\"], \"attention_bias\": false,\n"
+        " \"attention_dropout\": 0.0, \"bos_token_id\": 128000, \"head_dim\": null,\n"
+        " \"hidden_size\": 4096, \"intermediate_size\": 14336, \"model_type\": \"llama\",\n"
+        " \"max_position_embeddings\": 131072, \"num_attention_heads\": 32,\n"
+        " \"num_hidden_layers\": 32, \"num_key_value_heads\": 8, \"rope_scaling\": {\"factor\": "
+        "8.0},\n"
+        " \"tie_word_embeddings\": false, \"torch_dtype\": \"bfloat16\", \"vocab_size\": 128256}\n";
+    struct arena arena = {0};
+    struct architecture model;
+    struct error err = {0};
+    assert_int_equal(read_text(text, &arena, &model, &err), OK);
+    assert_int_equal(architecture_parameters(&model), UINT64_C(8030261248));
+    arena_fini(&arena);
+}
+
+static void a_text_config_inside_is_the_language_model(void **state) {
+    (void)state;
+    struct arena arena = {0};
+    struct architecture model;
+    struct error err = {0};
+    assert_int_equal(
+        read_text("{\"model_type\": \"gemma3\", \"vision_config\": {\"hidden_size\": 1},\n"
+                  " \"text_config\": {\"model_type\": \"llama\", \"hidden_size\": 32,\n"
+                  " \"num_hidden_layers\": 2, \"intermediate_size\": 64,\n"
+                  " \"vocab_size\": 100, \"num_attention_heads\": 4}}\n",
+                  &arena, &model, &err),
+        OK);
+    assert_int_equal(model.layers, 2);
+    arena_fini(&arena);
+}
+
+static void dlio_defaults_and_minus_ones_hold(void **state) {
+    (void)state;
+    struct arena arena = {0};
+    struct architecture model;
+    struct error err = {0};
+    assert_int_equal(read_text("model: {name: cnn, type: cnn, model_size_bytes: 499153191,\n"
+                               "        num_layers: -1, parallelism: {data: -1}}\n"
+                               "dataset: {anything: [1, 2]}\n",
+                               &arena, &model, &err),
+                     OK);
+    assert_string_equal(model.name, "cnn");
+    assert_true(model.raw.model_state);
+    assert_int_equal(model.raw.model_bytes, 499153191);
+    assert_int_equal(model.layers, 0);
+    assert_int_equal(model.parallelism.dp, 0);
+    assert_int_equal(architecture_parameters(&model), 0);
+    arena_fini(&arena);
+}
+
+static void names_are_matched_without_case_and_signs(void **state) {
+    (void)state;
+    static const char *const rows[][2] = {
+        {"llama405b", "llama-3.1-405b"},
+        {"Llama3.1_405B", "llama-3.1-405b"},
+        {"llama-3.1-405b", "llama-3.1-405b"},
+        {"llama3-405b", "llama3_405b"},
+        {"llama3-8b", "llama3_8b"},
+        {"llama3_70b", "llama3_70b"},
+        {"LLAMA-3-1T", "llama3_1t"},
+        {"llama70b", "llama-3.1-70b"},
+        {"llama8b", "llama-3.1-8b"},
+        {"llama2-7b", "llama-2-7b"},
+        {"llama2_70b", "llama-2-70b"},
+        {"gpt3", "gpt3-175b"},
+        {"deepseekv3", "deepseek-v3"},
+        {"mixtral", "mixtral-8x7b"},
+        {"mlperf-llama3-405b", "llama3_405b"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct arena arena = {0};
+        struct architecture model;
+        struct error err = {0};
+        if (architecture_read(rows[i][0], NULL, &arena, &model, &err) != OK) {
+            fail_msg("%s", err.text);
+        }
+        assert_string_equal(model.name, rows[i][1]);
+        arena_fini(&arena);
+    }
+}
+
+static void a_config_folder_wins_over_the_built_in(void **state) {
+    (void)state;
+    char folder[] = "/tmp/ckptsim-test-XXXXXX", path[64];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/models", folder);
+    assert_int_equal(mkdir(path, 0700), 0);
+    snprintf(path, sizeof path, "%s/models/gpt3-175b.yaml", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs(OURS "aliases: [my-own]\n", file);
+    fclose(file);
+    static const char *const names[] = {"gpt3-175b", "my_own"};
+    for (size_t i = 0; i < 2; i++) {
+        struct arena arena = {0};
+        struct architecture model;
+        struct error err = {0};
+        assert_int_equal(architecture_read(names[i], folder, &arena, &model, &err), OK);
+        assert_int_equal(model.hidden, 32);
+        arena_fini(&arena);
+    }
+    unlink(path);
+    snprintf(path, sizeof path, "%s/models", folder);
+    rmdir(path);
+    rmdir(folder);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(mistakes_are_named_with_their_place),
+        cmocka_unit_test(absurd_models_are_too_large),
+        cmocka_unit_test(ours_says_parallelism_and_datatypes),
+        cmocka_unit_test(hugging_face_json_may_hold_anything_else),
+        cmocka_unit_test(a_text_config_inside_is_the_language_model),
+        cmocka_unit_test(dlio_defaults_and_minus_ones_hold),
+        cmocka_unit_test(names_are_matched_without_case_and_signs),
+        cmocka_unit_test(a_config_folder_wins_over_the_built_in),
+    };
+    return cmocka_run_group_tests_name("model_config", tests, NULL, NULL);
+}
