@@ -75,9 +75,11 @@ static enum status parse_scaled(const char *text, const struct unit *units, cons
     unsigned long long whole = strtoull(text, &stop, 10);
     if (errno == 0 && *stop != '.' && *stop != 'e' && *stop != 'E') {
         /* A whole number is multiplied exactly, beyond a double's 53 bits. */
-        if (__builtin_mul_overflow((uint64_t)whole, (uint64_t)unit->factor, out)) {
+        uint64_t product;
+        if (__builtin_mul_overflow((uint64_t)whole, (uint64_t)unit->factor, &product)) {
             return error_set(err, ERR_USAGE, "'%s' is larger than 2^64-1", text);
         }
+        *out = product;
         return OK;
     }
     double scaled = value * unit->factor;
