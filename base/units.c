@@ -33,7 +33,7 @@ static const char *plain_number(const char *text, double *value) {
     while (isdigit((unsigned char)*end) || *end == '.') {
         end++;
     }
-    if (end == text) {
+    if (end == text || *end == 'x' || *end == 'X') { /* strtod would read 0x10 as hexadecimal */
         return NULL;
     }
     char *stop;

@@ -130,7 +130,7 @@ static void write_journal(uint32_t count) {
         memset(&delta, 0, sizeof delta);
         histogram_add(&delta, 1000 * (i + 1));
         const struct checkpoint_record *record = &result.checkpoints[i % result.checkpoint_count];
-        assert_int_equal(journal_add(&journal, &result, record, &delta, &empty, &err), OK);
+        assert_int_equal(journal_add(&journal, &result, record, i != 8, &delta, &empty, &err), OK);
     }
     journal_close(&journal);
 }
@@ -164,6 +164,7 @@ static void the_journal_comes_back(void **state) {
     assert_int_equal(content->checkpoint_count, 9);
     for (uint32_t i = 0; i < 9; i++) {
         assert_same_record(&content->checkpoints[i], &result.checkpoints[i]);
+        assert_int_equal(content->settled[i], i != 8);
     }
     assert_int_equal(content->write_latency.count, 9);
     assert_int_equal(content->write_latency.sum, 45000);
@@ -213,7 +214,7 @@ static void it_goes_on_after_a_torn_line(void **state) {
     assert_int_equal(journal_read(path, &arena, content, &err), OK);
     assert_true(content->torn);
     assert_int_equal(journal_resume(&journal, path, content, &err), OK);
-    assert_int_equal(journal_add(&journal, &result, &result.checkpoints[8], &empty, &empty, &err),
+    assert_int_equal(journal_add(&journal, &result, &result.checkpoints[8], false, &empty, &empty, &err),
                      OK);
     journal_close(&journal);
     assert_int_equal(journal_read(path, &arena, content, &err), OK);
@@ -291,7 +292,7 @@ static void ten_thousand_lines(void **state) {
     assert_int_equal(journal_create(&journal, path, &result, &err), OK);
     off_t first = file_size();
     assert_int_equal(
-        journal_add(&journal, &result, &result.checkpoints[0], &delta, &empty, &err), OK);
+        journal_add(&journal, &result, &result.checkpoints[0], true, &delta, &empty, &err), OK);
     journal_close(&journal);
     /* The other lines are copies: ten thousand fdatasync calls are not what is tested. */
     static char line[65536];

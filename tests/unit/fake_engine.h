@@ -1,0 +1,203 @@
+#ifndef CKPTSIM_TESTS_FAKE_ENGINE_H
+#define CKPTSIM_TESTS_FAKE_ENGINE_H
+
+/* An engine in memory for tests of the job: a table of files, a clock that each request moves by its
+ * rank's own cost, a log of all requests, and an error to be given at the n-th write. */
+
+#include "io/engine.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { FAKE_FILES = 4096, FAKE_LOG = 200000, FAKE_PENDING = 1024 };
+
+struct fake_file {
+    char path[200];
+    uint64_t size;
+};
+
+struct fake_event {
+    enum io_op op;
+    uint32_t rank;
+    char path[200];
+    uint64_t offset, length, begin_ns, end_ns;
+    bool plain;
+};
+
+struct fake_engine {
+    struct engine base;
+    struct fake_file files[FAKE_FILES];
+    size_t file_count;
+    struct fake_event *log;
+    size_t log_count;
+    struct io_request *pending[FAKE_PENDING];
+    size_t pending_count, most_pending, writes_pending[64], most_writes;
+    uint64_t clock_ns, capacity_bytes, hidden_limit_bytes;
+    uint64_t writes, fail_write;   /* the fail_write-th payload write (from 1) fails with fail_errno */
+    int fail_errno;
+    volatile sig_atomic_t *stop;   /* set when stop_write writes were done */
+    uint64_t stop_write;
+    bool pauses_cancelled;
+};
+
+static struct fake_file *fake_find(struct fake_engine *fake, const char *path) {
+    for (size_t i = 0; i < fake->file_count; i++) {
+        if (strcmp(fake->files[i].path, path) == 0) {
+            return &fake->files[i];
+        }
+    }
+    return NULL;
+}
+
+static uint64_t fake_used(const struct fake_engine *fake) {
+    uint64_t used = 0;
+    for (size_t i = 0; i < fake->file_count; i++) {
+        used += fake->files[i].size;
+    }
+    return used;
+}
+
+static void fake_submit(struct engine *engine, struct io_request *request) {
+    struct fake_engine *fake = (struct fake_engine *)engine;
+    CHECK(fake->pending_count < FAKE_PENDING);
+    fake->pending[fake->pending_count++] = request;
+    if (request->op == IO_WRITE && request->literal == NULL) {
+        size_t depth = ++fake->writes_pending[request->rank];
+        fake->most_writes = depth > fake->most_writes ? depth : fake->most_writes;
+    } else { /* rule 2 of the contract: everything but writes stands alone in its rank */
+        for (size_t i = 0; i + 1 < fake->pending_count; i++) {
+            CHECK(fake->pending[i]->rank != request->rank);
+        }
+    }
+    if (fake->pending_count > fake->most_pending) {
+        fake->most_pending = fake->pending_count;
+    }
+}
+
+static int fake_write(struct fake_engine *fake, struct io_request *request) {
+    struct fake_file *file = fake_find(fake, request->file->path);
+    CHECK(file != NULL);
+    if (request->literal == NULL) {
+        fake->writes++;
+        if (fake->fail_write > 0 && fake->writes == fake->fail_write) {
+            return fake->fail_errno;
+        }
+        if (fake->stop_write > 0 && fake->writes == fake->stop_write) {
+            *fake->stop = 1;
+        }
+    }
+    uint64_t end = request->offset + request->length_bytes;
+    uint64_t grown = end > file->size ? end - file->size : 0;
+    if (fake->hidden_limit_bytes > 0 && fake_used(fake) + grown > fake->hidden_limit_bytes) {
+        return ENOSPC;
+    }
+    file->size += grown;
+    request->done_bytes = request->length_bytes;
+    return 0;
+}
+
+static int fake_perform(struct fake_engine *fake, struct io_request *request) {
+    struct fake_file *file;
+    switch (request->op) {
+    case IO_OPEN:
+        file = fake_find(fake, request->file->path);
+        if (file == NULL && request->file->mode == IO_EXISTING) {
+            return ENOENT;
+        }
+        if (file == NULL) {
+            CHECK(fake->file_count < FAKE_FILES);
+            file = &fake->files[fake->file_count++];
+            snprintf(file->path, sizeof file->path, "%s", request->file->path);
+            file->size = 0;
+        }
+        if (request->file->mode == IO_TRUNCATE) {
+            file->size = 0;
+        }
+        return 0;
+    case IO_WRITE: return fake_write(fake, request);
+    case IO_REMOVE:
+        file = fake_find(fake, request->path);
+        if (file == NULL) {
+            return ENOENT;
+        }
+        *file = fake->files[--fake->file_count];
+        return 0;
+    case IO_RENAME: {
+        file = fake_find(fake, request->path);
+        struct fake_file *old = fake_find(fake, request->new_path);
+        if (old != NULL) {
+            old->size = file->size;
+            *file = fake->files[--fake->file_count];
+        } else {
+            snprintf(file->path, sizeof file->path, "%s", request->new_path);
+        }
+        return 0;
+    }
+    default: return 0;
+    }
+}
+
+/* Rank r's requests take 1000 + 10 r ns each; the newest of the pending comes back first, so that
+ * completions are out of order. */
+static struct io_request *fake_wait(struct engine *engine, uint64_t timeout_ns) {
+    struct fake_engine *fake = (struct fake_engine *)engine;
+    (void)timeout_ns;
+    if (fake->pending_count == 0) {
+        return NULL;
+    }
+    struct io_request *request = fake->pending[--fake->pending_count];
+    if (request->op == IO_WRITE && request->literal == NULL) {
+        fake->writes_pending[request->rank]--;
+    }
+    request->begin_ns = fake->clock_ns;
+    fake->clock_ns += request->op == IO_PAUSE ? request->pause_ns : 1000 + 10 * request->rank;
+    request->end_ns = fake->clock_ns;
+    request->done_bytes = 0;
+    request->error = fake_perform(fake, request);
+    CHECK(fake->log_count < FAKE_LOG);
+    struct fake_event *event = &fake->log[fake->log_count++];
+    const char *path = request->file != NULL ? request->file->path : request->path;
+    *event = (struct fake_event){.op = request->op, .rank = request->rank,
+                                 .offset = request->offset, .length = request->length_bytes,
+                                 .begin_ns = request->begin_ns, .end_ns = request->end_ns,
+                                 .plain = request->file != NULL && request->file->plain};
+    snprintf(event->path, sizeof event->path, "%s", path != NULL ? path : "");
+    return request;
+}
+
+static uint64_t fake_now(struct engine *engine) {
+    return ((struct fake_engine *)engine)->clock_ns;
+}
+
+static int fake_space(struct engine *engine, uint64_t *free_bytes, uint64_t *total_bytes) {
+    struct fake_engine *fake = (struct fake_engine *)engine;
+    *total_bytes = fake->capacity_bytes;
+    uint64_t used = fake_used(fake);
+    *free_bytes = used < fake->capacity_bytes ? fake->capacity_bytes - used : 0;
+    return 0;
+}
+
+static void fake_cancel(struct engine *engine) {
+    ((struct fake_engine *)engine)->pauses_cancelled = true;
+}
+
+static const struct engine_ops fake_ops = {.name = "fake", .submit = fake_submit, .wait = fake_wait,
+                                           .now = fake_now, .space = fake_space,
+                                           .cancel_pauses = fake_cancel};
+
+static struct fake_engine *fake_open(uint64_t capacity_bytes) {
+    struct fake_engine *fake = calloc(1, sizeof *fake);
+    fake->base.ops = &fake_ops;
+    fake->log = calloc(FAKE_LOG, sizeof *fake->log);
+    fake->capacity_bytes = capacity_bytes;
+    return fake;
+}
+
+static void fake_close(struct fake_engine *fake) {
+    free(fake->log);
+    free(fake);
+}
+
+#endif
