@@ -113,10 +113,12 @@ enum status journal_resume(struct journal *journal, const char *path,
 }
 
 enum status journal_add(struct journal *journal, const struct result *result,
-                        const struct checkpoint_record *record, const struct histogram *write_latency,
+                        const struct checkpoint_record *record, bool settled,
+                        const struct histogram *write_latency,
                         const struct histogram *sync_latency, struct error *err) {
     struct line line;
     begin_line(&line);
+    json_bool(&line.json, "settled", settled);
     json_begin_map(&line.json, "record");
     metric_write_json(&metric_checkpoints, result, record, &line.json);
     json_end_map(&line.json);

@@ -13,7 +13,7 @@
  * line may be torn; a line counts once its newline is there.
  *
  *   {"journal":1,"run_id":...,"program_version":...,"kind":...,"started":...,"settings":{...}}
- *   {"record":{...as in checkpoints[]...},"write_latency":{...},"fsync_latency":{...}}
+ *   {"settled":true,"record":{...as in checkpoints[]...},"write_latency":{...},"fsync_latency":{...}}
  *   ... */
 
 enum { JOURNAL_VERSION = 1 };
@@ -34,6 +34,7 @@ struct journal_content {
     uint32_t setting_count, checkpoint_count;
     struct journal_setting *settings;
     struct checkpoint_record *checkpoints;
+    bool *settled; /* of each checkpoint: a resumed run need not write it again */
     struct histogram write_latency, sync_latency; /* of all of them */
     uint64_t whole_bytes; /* up to here lines are whole */
     bool torn;            /* something followed that was not */
@@ -48,9 +49,11 @@ enum status journal_create(struct journal *journal, const char *path, const stru
 enum status journal_resume(struct journal *journal, const char *path,
                            const struct journal_content *content, struct error *err);
 
-/* Adds a checkpoint and its own two histograms, as the recorder holds them when it ends. */
+/* Adds a checkpoint and its own two histograms, as the recorder holds them when it ends. Settled says
+ * that it is complete or ended its pass, not that it was interrupted. */
 enum status journal_add(struct journal *journal, const struct result *result,
-                        const struct checkpoint_record *record, const struct histogram *write_latency,
+                        const struct checkpoint_record *record, bool settled,
+                        const struct histogram *write_latency,
                         const struct histogram *sync_latency, struct error *err);
 
 /* A journal that was never opened (all zero and fd -1) may be closed too. */

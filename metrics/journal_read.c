@@ -70,19 +70,26 @@ static enum status read_first(struct reading *reading, const struct yaml_node *m
     return read_settings(reading, settings, err);
 }
 
-/* The array doubles; what it outgrew stays in the arena, at most as much again. */
-static struct checkpoint_record *next_record(struct reading *reading) {
-    struct journal_content *content = reading->content;
-    if (content->checkpoint_count == reading->capacity) {
-        reading->capacity = reading->capacity == 0 ? 64 : reading->capacity * 2;
-        struct checkpoint_record *larger =
-            arena_new(reading->arena, reading->capacity, sizeof *larger);
-        if (content->checkpoint_count > 0) {
-            memcpy(larger, content->checkpoints, content->checkpoint_count * sizeof *larger);
-        }
-        content->checkpoints = larger;
+static void *grown(struct arena *arena, const void *old, uint32_t used, uint32_t capacity,
+                   size_t size) {
+    void *larger = arena_new(arena, capacity, size);
+    if (used > 0) {
+        memcpy(larger, old, used * size);
     }
-    return &content->checkpoints[content->checkpoint_count];
+    return larger;
+}
+
+/* The arrays double; what they outgrew stays in the arena, at most as much again. */
+static void make_room(struct reading *reading) {
+    struct journal_content *content = reading->content;
+    uint32_t used = content->checkpoint_count;
+    if (used == reading->capacity) {
+        reading->capacity = used == 0 ? 64 : used * 2;
+        content->checkpoints = grown(reading->arena, content->checkpoints, used, reading->capacity,
+                                     sizeof *content->checkpoints);
+        content->settled = grown(reading->arena, content->settled, used, reading->capacity,
+                                 sizeof *content->settled);
+    }
 }
 
 static enum status read_latency(struct reading *reading, const struct yaml_node *map,
@@ -101,14 +108,17 @@ static enum status read_latency(struct reading *reading, const struct yaml_node 
 static enum status read_checkpoint(struct reading *reading, const struct yaml_node *map,
                                    struct error *err) {
     struct journal_content *content = reading->content;
-    const struct yaml_node *node = yaml_get(map, "record");
-    if (node == NULL) {
-        return yaml_error(map, err, "'record' is missing");
+    const struct yaml_node *node = yaml_get(map, "record"), *settled = yaml_get(map, "settled");
+    if (node == NULL || settled == NULL) {
+        return yaml_error(map, err, "'record' or 'settled' is missing");
     }
-    struct checkpoint_record *record = next_record(reading);
+    make_room(reading);
+    uint32_t at = content->checkpoint_count;
     /* The second histogram is looked at before the first is taken, so that a bad line, which may be
      * the torn one, leaves nothing behind. */
-    if (metric_read(&metric_checkpoints, node, reading->arena, record, err) != OK ||
+    if (metric_read(&metric_checkpoints, node, reading->arena, &content->checkpoints[at], err) !=
+            OK ||
+        yaml_bool(settled, "settled", &content->settled[at], err) != OK ||
         read_latency(reading, map, "fsync_latency", NULL, err) != OK ||
         read_latency(reading, map, "write_latency", &content->write_latency, err) != OK ||
         read_latency(reading, map, "fsync_latency", &content->sync_latency, err) != OK) {
