@@ -1,90 +1,106 @@
-/* Shard names share long beginnings, so comparing whole lines while sorting would read the same
- * bytes over and over. Instead eight bytes of every line are sorted at a time, as numbers, and only
- * lines equal in these are sorted by the next eight. */
+/* A line is kept as the rank and index of its file and made anew whenever its text is needed: that
+ * is cheaper than to fetch it from a large table far away in memory. Lines are sorted by sixteen
+ * bytes at a time, as numbers, and those equal in these by the next sixteen: the multikey quicksort
+ * of Bentley and Sedgewick (1997), in place. */
 #include "models/digest.h"
 
 #include "base/check.h"
+#include "base/prng.h"
 #include "models/shard_name.h"
 
 #include <openssl/evp.h>
 #include <stdio.h>
-#include <stdlib.h>
 
-enum { PIECE = 8, LINE_ROOM = SHARD_PATH + 32 };
+enum { PIECE = 16 };
 
 struct line {
-    uint64_t piece; /* the eight bytes that decide now, the first one on top */
-    uint64_t start;
+    uint64_t high, low; /* the piece that decides now, its first byte on top */
+    uint32_t rank, index;
 };
 
-struct lines {
-    char *text; /* lines that end in '\n' and then zeros up to a whole piece */
-    uint64_t used, room;
-    struct line *items;
-    uint64_t count;
+struct sorter {
+    const struct plan *plan;
+    uint32_t checkpoint;
 };
 
-static void grow(struct lines *lines) {
-    if (lines->room - lines->used < LINE_ROOM) {
-        uint64_t more = lines->room / 4 + (UINT64_C(1) << 20);
-        lines->text = mem_resize(lines->text, lines->room + more, 1);
-        lines->room += more;
-    }
-}
-
-static void add_line(struct lines *lines, const struct shard_file *file) {
-    struct shard_file line;
-    struct shard_name name = {.file = &line};
-    shard_name_text(&name, file->name);
+/* Turns the path of a file into its line "name bytes\n", at file->name, with zeros behind it up to
+ * a whole piece, at least one. Returns the line's length. */
+static size_t write_line(const struct sorter *sorter, const struct line *line,
+                         struct shard_file *file) {
+    plan_file(sorter->plan, line->rank, line->index, sorter->checkpoint, file);
+    size_t begin = (size_t)(file->name - file->path);
+    struct shard_name name = {.file = file, .used = begin + strlen(file->name)};
     shard_name_text(&name, " ");
     shard_name_number(&name, file->bytes);
     shard_name_text(&name, "\n");
-    grow(lines);
-    lines->items[lines->count++].start = lines->used;
-    memcpy(lines->text + lines->used, line.path, name.used);
-    uint64_t end = lines->used + name.used;
-    lines->used = (end + PIECE) / PIECE * PIECE;
-    memset(lines->text + end, 0, lines->used - end);
+    CHECK(name.used + PIECE <= SHARD_PATH);
+    memset(file->path + name.used, 0, PIECE);
+    return name.used - begin;
 }
 
-static int compare_pieces(const void *left, const void *right) {
-    const struct line *a = left, *b = right;
-    return a->piece < b->piece ? -1 : a->piece > b->piece;
+static void load_piece(const struct sorter *sorter, struct line *line, size_t offset) {
+    struct shard_file file;
+    uint64_t piece[2];
+    write_line(sorter, line, &file);
+    memcpy(piece, file.name + offset, PIECE);
+    line->high = be64toh(piece[0]);
+    line->low = be64toh(piece[1]);
 }
 
-static void load_pieces(struct lines *lines, uint64_t first, uint64_t count, uint64_t offset) {
-    for (uint64_t i = first; i < first + count; i++) {
-        uint64_t piece;
-        memcpy(&piece, lines->text + lines->items[i].start + offset, PIECE);
-        lines->items[i].piece = be64toh(piece);
+static int compare(const struct line *a, const struct line *b) {
+    if (a->high != b->high) {
+        return a->high < b->high ? -1 : 1;
+    }
+    return a->low < b->low ? -1 : a->low > b->low;
+}
+
+static void swap(struct line *a, struct line *b) {
+    struct line old = *a;
+    *a = *b;
+    *b = old;
+}
+
+/* The pivot's place is drawn, so that no order of files is a bad one. Equal lines end together: the
+ * zero byte in their last piece stops the recursion. */
+static void sort_lines(const struct sorter *sorter, struct line *lines, uint64_t count,
+                       size_t offset) {
+    while (count > 1) {
+        struct line pivot = lines[prng_mix(count) % count];
+        uint64_t less = 0, at = 0, more = count;
+        while (at < more) {
+            int order = compare(&lines[at], &pivot);
+            if (order < 0) {
+                swap(&lines[less++], &lines[at++]);
+            } else if (order > 0) {
+                swap(&lines[at], &lines[--more]);
+            } else {
+                at++;
+            }
+        }
+        sort_lines(sorter, lines, less, offset);
+        if (more - less > 1 && (pivot.low & 0xff) != 0) {
+            for (uint64_t i = less; i < more; i++) {
+                load_piece(sorter, &lines[i], offset + PIECE);
+            }
+            sort_lines(sorter, lines + less, more - less, offset + PIECE);
+        }
+        lines += more;
+        count -= more;
     }
 }
 
-/* Equal lines end together: the zero that fills the last piece stops the recursion, which is as
- * deep as a line has pieces. */
-static void sort_lines(struct lines *lines, uint64_t first, uint64_t count, uint64_t offset) {
-    load_pieces(lines, first, count, offset);
-    qsort(lines->items + first, count, sizeof *lines->items, compare_pieces);
-    for (uint64_t begin = first, end; begin < first + count; begin = end) {
-        uint64_t piece = lines->items[begin].piece;
-        for (end = begin + 1; end < first + count && lines->items[end].piece == piece;) {
-            end++;
-        }
-        if (end - begin > 1 && (piece & 0xff) != 0) {
-            sort_lines(lines, begin, end - begin, offset + PIECE);
-        }
-    }
-}
-
-static void hash_lines(const struct lines *lines, char hex[DIGEST_TEXT]) {
+static void hash_lines(const struct sorter *sorter, const struct line *lines, uint64_t count,
+                       char hex[DIGEST_TEXT]) {
     unsigned char digest[EVP_MAX_MD_SIZE];
     unsigned size = 0;
     EVP_MD_CTX *context = EVP_MD_CTX_new();
     CHECK(context != NULL);
-    CHECK(EVP_DigestInit_ex(context, EVP_sha256(), NULL) == 1);
-    for (uint64_t i = 0; i < lines->count; i++) {
-        const char *line = lines->text + lines->items[i].start;
-        EVP_DigestUpdate(context, line, strlen(line));
+    int started = EVP_DigestInit_ex(context, EVP_sha256(), NULL);
+    CHECK(started == 1);
+    for (uint64_t i = 0; i < count; i++) {
+        struct shard_file file;
+        size_t length = write_line(sorter, &lines[i], &file);
+        EVP_DigestUpdate(context, file.name, length);
     }
     EVP_DigestFinal_ex(context, digest, &size);
     EVP_MD_CTX_free(context);
@@ -99,19 +115,17 @@ bool digest_plan(const struct plan *plan, uint32_t checkpoint, char hex[DIGEST_T
     if (plan->files > DIGEST_FILES_LIMIT) {
         return false;
     }
-    struct lines lines = {.items = mem_new(plan->files, sizeof *lines.items)};
+    struct sorter sorter = {.plan = plan, .checkpoint = checkpoint};
+    struct line *lines = mem_new(plan->files, sizeof *lines);
+    uint64_t count = 0;
     for (uint32_t rank = 0; rank < plan->ranks; rank++) {
-        for (uint64_t i = 0; i < plan->shares[rank].files; i++) {
-            struct shard_file file;
-            plan_file(plan, rank, i, checkpoint, &file);
-            add_line(&lines, &file);
+        for (uint32_t i = 0; i < plan->shares[rank].files; i++) {
+            lines[count] = (struct line){.rank = rank, .index = i};
+            load_piece(&sorter, &lines[count++], 0);
         }
     }
-    if (lines.count > 0) {
-        sort_lines(&lines, 0, lines.count, 0);
-    }
-    hash_lines(&lines, hex);
-    mem_free(lines.text);
-    mem_free(lines.items);
+    sort_lines(&sorter, lines, count, 0);
+    hash_lines(&sorter, lines, count, hex);
+    mem_free(lines);
     return true;
 }

@@ -13,24 +13,31 @@ struct shard_name {
     size_t used;
 };
 
+/* Never longer than a path: what does not fit is left out. */
 static inline void shard_name_text(struct shard_name *name, const char *text) {
     size_t length = strlen(text);
-    size_t room = SHARD_PATH - 1 - name->used;
-    length = length < room ? length : room;
-    memcpy(name->file->path + name->used, text, length);
-    name->used += length;
-    name->file->path[name->used] = '\0';
+    if (length < SHARD_PATH - name->used) {
+        memcpy(name->file->path + name->used, text, length + 1);
+        name->used += length;
+    }
 }
 
 static inline void shard_name_number(struct shard_name *name, uint64_t number) {
     char digits[21];
-    char *at = digits + sizeof digits - 1;
-    *at = '\0';
+    size_t first = sizeof digits - 1;
+    digits[first] = '\0';
     do {
-        *--at = (char)('0' + number % 10);
+        digits[--first] = (char)('0' + number % 10);
         number /= 10;
     } while (number > 0);
-    shard_name_text(name, at);
+    size_t length = sizeof digits - 1 - first;
+    if (length < SHARD_PATH - name->used) {
+        char *to = name->file->path + name->used;
+        for (size_t i = 0; i <= length; i++) {
+            to[i] = digits[first + i];
+        }
+        name->used += length;
+    }
 }
 
 #endif
