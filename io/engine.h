@@ -21,7 +21,11 @@
  *    any order; every other operation of a rank is submitted alone, with none of its requests under way.
  * 3. Every submitted request comes back exactly once, failed or not.
  * 4. end_ns >= begin_ns, both on the engine's own clock, which starts near 0 at open.
- * 5. Failure is a value: error holds an errno, done_bytes what was written before it. */
+ * 5. Failure is a value: error holds an errno, done_bytes what was written before it. A failed
+ *    IO_OPEN leaves no open file, but perhaps an empty one in the folder.
+ * 6. Payload is written at multiples of PAYLOAD_BLOCK and in whole blocks, except at the file's end.
+ *    A literal may have any length but, outside plain files, has its blocks for itself: what is left
+ *    of its last block becomes zero. */
 
 enum io_op {
     IO_OPEN,     /* opens request->file for writing as file->mode says, preallocating if configured */
@@ -52,6 +56,8 @@ struct io_file {
     /* The engine's: */
     uint64_t sum;        /* checksum over all completed payload writes, updated before wait returns */
     int fd, fd_slot;
+    bool direct;         /* opened with O_DIRECT */
+    bool tail_padded;    /* the last block was written whole and is to be cut to size_bytes */
     void *engine_data;
 };
 
@@ -113,6 +119,8 @@ struct engine_ops {
     void (*facts)(struct engine *engine, struct facts *facts);
     /* Nothing may be under way. */
     void (*close)(struct engine *engine);
+    /* Memory that its buffers take under this configuration; NULL: none. */
+    uint64_t (*buffer_bytes)(const struct engine_config *config);
 };
 
 /* First member of every engine. */
@@ -129,7 +137,11 @@ const struct engine_ops *engine_find(const char *name);
 enum status engine_open(const char *name, const struct engine_config *config,
                         struct engine **engine, struct error *err);
 
-/* Most memory the engine's buffers take under this configuration: ranks x queue depth x chunk. */
+/* Puts the shims that the configuration asks for around an open engine; on failure it is closed. */
+enum status engine_wrap(const struct engine_config *config, struct engine **engine,
+                        struct error *err);
+
+/* Memory the engine's buffers take under this configuration: at most ranks x queue depth x chunk. */
 uint64_t engine_buffer_bytes(const char *name, const struct engine_config *config);
 
 static inline void engine_submit(struct engine *engine, struct io_request *request) {

@@ -1,0 +1,331 @@
+/* The system calls of a request. Only they lie between begin_ns and end_ns; payload is made before,
+ * and what only spares the page cache comes after. */
+#include "io/perform.h"
+
+#include "base/check.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/magic.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/uio.h>
+#include <sys/vfs.h>
+#include <unistd.h>
+#include <uv.h>
+
+#ifndef RWF_DONTCACHE
+#define RWF_DONTCACHE 0x80
+#endif
+
+#define PROBE_PATH "probe.tmp"
+
+uint64_t perform_now(const struct perform *perform) { return uv_hrtime() - perform->start_ns; }
+
+static ssize_t write_at(int fd, const void *bytes, size_t length, uint64_t offset, int flags) {
+    struct iovec vector = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
+    ssize_t count;
+    do {
+        count = flags != 0 ? pwritev2(fd, &vector, 1, (off_t)offset, flags)
+                           : pwrite(fd, bytes, length, (off_t)offset);
+    } while (count < 0 && errno == EINTR);
+    return count < 0 ? -errno : count;
+}
+
+static size_t whole_blocks(size_t length) {
+    return (length + PAYLOAD_BLOCK - 1) / PAYLOAD_BLOCK * PAYLOAD_BLOCK;
+}
+
+/* Opening. */
+
+static int preallocate(struct perform *perform, const struct io_file *file, int fd) {
+    int error;
+    do {
+        error = fallocate(fd, 0, 0, (off_t)file->size_bytes) == 0 ? 0 : errno;
+    } while (error == EINTR);
+    if (error == EOPNOTSUPP || error == ENOSYS) {
+        perform->preallocate = false; /* this file system cannot; remembered, so asked but once */
+        return 0;
+    }
+    return error;
+}
+
+/* Brings a file just opened to its size; on failure to the size it had, so that no blocks stay
+ * taken that nobody sees. */
+static int shape(struct perform *perform, const struct io_file *file, int fd) {
+    struct stat info;
+    if (fstat(fd, &info) != 0) {
+        return errno;
+    }
+    if ((uint64_t)info.st_size > file->size_bytes && ftruncate(fd, (off_t)file->size_bytes) != 0) {
+        return errno;
+    }
+    if (!perform->preallocate || file->plain || file->size_bytes == 0) {
+        return 0;
+    }
+    int error = preallocate(perform, file, fd);
+    if (error != 0 && ftruncate(fd, info.st_size) != 0) {
+        return error; /* the first failure tells more than the second */
+    }
+    return error;
+}
+
+static int open_file(struct perform *perform, struct io_file *file) {
+    int flags = O_WRONLY;
+    if (file->mode != IO_EXISTING) {
+        flags |= O_CREAT | (file->mode == IO_TRUNCATE ? O_TRUNC : 0);
+    }
+    file->direct = perform->direct && !file->plain && file->mode != IO_EXISTING;
+    file->tail_padded = false;
+    file->sum = 0;
+    file->fd = -1;
+    int fd =
+        folder_open_file(perform->config.folder, file->path, flags | (file->direct ? O_DIRECT : 0));
+    if (fd < 0) {
+        return -fd;
+    }
+    int error = file->mode == IO_EXISTING ? 0 : shape(perform, file, fd);
+    if (error != 0) {
+        close(fd);
+        return error;
+    }
+    file->fd = fd;
+    return 0;
+}
+
+/* Writing. */
+
+static const void *literal_bytes(const struct io_request *request, void *buffer) {
+    if (!request->file->direct) {
+        return request->literal;
+    }
+    memcpy(buffer, request->literal, request->length_bytes);
+    return buffer;
+}
+
+static const void *payload_bytes(const struct perform *perform, struct io_request *request,
+                                 void *buffer) {
+    const struct payload *payload = &perform->config.payload;
+    if (payload->kind == PAYLOAD_ZERO) {
+        /* The buffer is all zeros already. */
+        request->sum = payload_zeros_sum(request->offset, request->length_bytes);
+    } else {
+        request->sum = payload_fill(payload, request->file->stream, request->offset, buffer,
+                                    request->length_bytes);
+    }
+    return buffer;
+}
+
+struct perform_write perform_prepare_write(struct perform *perform, struct io_request *request,
+                                           void *buffer) {
+    struct io_file *file = request->file;
+    CHECK(request->length_bytes <= perform->config.chunk_bytes);
+    uint64_t begin_ns = uv_hrtime();
+    struct perform_write write = {.length_bytes = request->length_bytes};
+    write.bytes = request->literal != NULL ? literal_bytes(request, buffer)
+                                           : payload_bytes(perform, request, buffer);
+    if (file->direct) {
+        CHECK(request->offset % PAYLOAD_BLOCK == 0);
+        size_t padded = whole_blocks(request->length_bytes);
+        memset((uint8_t *)buffer + request->length_bytes, 0, padded - request->length_bytes);
+        write.length_bytes = padded;
+        if (request->offset + padded > file->size_bytes) {
+            file->tail_padded = true;
+        }
+    } else if (perform->dontcache) {
+        write.flags = RWF_DONTCACHE;
+    }
+    request->payload_ns = uv_hrtime() - begin_ns;
+    return write;
+}
+
+/* The kernel took less than asked. A second try shows whether it had a reason, like a full drive;
+ * if it then takes the rest, the short write was one that should not have happened. */
+static void settle_short(struct io_request *request, const struct perform_write *write,
+                         size_t taken) {
+    request->done_bytes = taken < request->length_bytes ? taken : request->length_bytes;
+    size_t from = request->file->direct ? taken / PAYLOAD_BLOCK * PAYLOAD_BLOCK : taken;
+    ssize_t result = write_at(request->file->fd, (const uint8_t *)write->bytes + from,
+                              write->length_bytes - from, request->offset + from, write->flags);
+    request->short_write = result >= 0;
+    request->error = result < 0 ? (int)-result : EIO;
+}
+
+void perform_settle_write(struct perform *perform, struct io_request *request,
+                          const struct perform_write *write, ssize_t result) {
+    struct perform_write used = *write;
+    if (result == -EOPNOTSUPP && used.flags != 0) {
+        perform->dontcache = false;
+        used.flags = 0;
+        request->begin_ns = perform_now(perform);
+        result = write_at(request->file->fd, used.bytes, used.length_bytes, request->offset, 0);
+        request->end_ns = perform_now(perform);
+    }
+    request->error = 0;
+    request->short_write = false;
+    request->done_bytes = 0;
+    if (result < 0) {
+        request->error = (int)-result;
+    } else if ((size_t)result == used.length_bytes) {
+        request->done_bytes = request->length_bytes;
+    } else {
+        settle_short(request, &used, (size_t)result);
+    }
+    if (!request->file->direct && used.flags == 0 && perform->config.sync && request->error == 0) {
+        /* Pages begin to leave at once, so that little is left for the sync at the end. A failure
+         * here is one that the sync will report. */
+        sync_file_range(request->file->fd, (off_t)request->offset, (off_t)request->length_bytes,
+                        SYNC_FILE_RANGE_WRITE);
+    }
+    if (perform->config.payload.kind == PAYLOAD_ZERO && used.bytes != request->literal &&
+        request->literal != NULL) {
+        memset((void *)(uintptr_t)used.bytes, 0, request->length_bytes);
+    }
+}
+
+static void do_write(struct perform *perform, struct io_request *request, void *buffer) {
+    struct perform_write write = perform_prepare_write(perform, request, buffer);
+    request->begin_ns = perform_now(perform);
+    ssize_t result =
+        write_at(request->file->fd, write.bytes, write.length_bytes, request->offset, write.flags);
+    request->end_ns = perform_now(perform);
+    perform_settle_write(perform, request, &write, result);
+}
+
+/* Syncing and closing. */
+
+int perform_before_sync(struct io_file *file) {
+    if (file->tail_padded) {
+        if (ftruncate(file->fd, (off_t)file->size_bytes) != 0) {
+            return errno;
+        }
+        file->tail_padded = false;
+    }
+    return 0;
+}
+
+void perform_after_sync(struct io_file *file) {
+    if (!file->direct) {
+        /* Only advice: what stays cached is found by whoever reads cold later. */
+        posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+    }
+}
+
+static int sync_file(struct io_file *file) {
+    int error = perform_before_sync(file);
+    if (error == 0 && fsync(file->fd) != 0) {
+        error = errno;
+    }
+    return error;
+}
+
+static int close_file(struct io_file *file) {
+    int error = perform_before_sync(file);
+    if (close(file->fd) != 0 && error == 0) {
+        error = errno;
+    }
+    file->fd = -1;
+    return error;
+}
+
+static int do_other(struct perform *perform, struct io_request *request) {
+    const struct folder *folder = perform->config.folder;
+    switch (request->op) {
+    case IO_OPEN: return open_file(perform, request->file);
+    case IO_SYNC: return sync_file(request->file);
+    case IO_CLOSE: return close_file(request->file);
+    case IO_REMOVE: return folder_remove(folder, request->path);
+    case IO_RENAME: return folder_rename(folder, request->path, request->new_path);
+    case IO_SYNC_DIR: return folder_sync_dir(folder, request->path);
+    case IO_WRITE:
+    case IO_PAUSE:
+    case IO_OP_COUNT: break;
+    }
+    return EINVAL;
+}
+
+void perform_request(struct perform *perform, struct io_request *request, void *buffer) {
+    if (request->op == IO_WRITE) {
+        do_write(perform, request, buffer);
+        return;
+    }
+    request->begin_ns = perform_now(perform);
+    request->error = do_other(perform, request);
+    request->end_ns = perform_now(perform);
+    if (request->op == IO_SYNC) {
+        perform_after_sync(request->file);
+    }
+}
+
+void perform_finish(struct io_request *request) {
+    request->next = NULL;
+    if (request->op == IO_WRITE && request->literal == NULL && request->error == 0) {
+        request->file->sum += request->sum;
+    }
+}
+
+/* Finding out. */
+
+/* 0 where a block can be written to a new file opened with these flags. */
+static int try_write(const struct folder *folder, int open_flags, int write_flags) {
+    _Alignas(PAYLOAD_BLOCK) static const uint8_t block[PAYLOAD_BLOCK];
+    int fd = folder_open_file(folder, PROBE_PATH, O_WRONLY | O_CREAT | O_TRUNC | open_flags);
+    if (fd < 0) {
+        return -fd;
+    }
+    ssize_t result = write_at(fd, block, sizeof block, 0, write_flags);
+    close(fd);
+    return result < 0 ? (int)-result : 0;
+}
+
+static bool is_refusal(int error) { return error == EINVAL || error == EOPNOTSUPP; }
+
+static bool is_memory(const struct folder *folder) {
+    struct statfs info;
+    return fstatfs(folder->fd, &info) == 0 &&
+           (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
+}
+
+static enum status probe_direct(struct perform *perform, struct error *err) {
+    int wanted = perform->config.direct;
+    perform->direct_why = "asked for";
+    if (wanted == IO_DIRECT_OFF) {
+        return OK;
+    }
+    if (wanted == IO_DIRECT_AUTO && is_memory(perform->config.folder)) {
+        perform->direct_why = "the file system is memory";
+        return OK;
+    }
+    /* Any other failure, a full drive say, is no refusal and comes back when it matters. */
+    perform->direct = !is_refusal(try_write(perform->config.folder, O_DIRECT, 0));
+    if (wanted == IO_DIRECT_ON && !perform->direct) {
+        return error_set(err, ERR_USAGE,
+                         "--direct: 'on' for '%s', but this file system refuses O_DIRECT; auto or "
+                         "off is allowed",
+                         perform->config.folder->path);
+    }
+    if (wanted == IO_DIRECT_AUTO) {
+        perform->direct_why = perform->direct ? "it works" : "the file system refuses it";
+    }
+    return OK;
+}
+
+enum status perform_init(struct perform *perform, const struct engine_config *config,
+                         struct error *err) {
+    CHECK(config->folder != NULL);
+    *perform = (struct perform){.config = *config, .start_ns = uv_hrtime()};
+    perform->preallocate = config->preallocate;
+    enum status status = probe_direct(perform, err);
+    perform->dontcache = config->dontcache != IO_DONTCACHE_OFF &&
+                         !is_refusal(try_write(config->folder, 0, RWF_DONTCACHE));
+    /* Where it could not be created it cannot be removed either. */
+    folder_remove(config->folder, PROBE_PATH);
+    return status;
+}
+
+void perform_facts(const struct perform *perform, struct facts *facts) {
+    facts_text(facts, "direct", perform->direct ? "on" : "off");
+    facts_text(facts, "direct_why", perform->direct_why);
+    facts_text(facts, "dontcache", perform->dontcache ? "on" : "off");
+    facts_text(facts, "preallocate", perform->preallocate ? "on" : "off");
+}
