@@ -4,8 +4,6 @@
 
 _Static_assert(SHARD_PATH > 100, "the longest name of a layout, with 20 digits a number, must fit");
 
-extern const struct layout layout_dlio2, layout_dlio;
-
 const struct layout *const layouts[] = {&layout_dlio2, &layout_dlio, NULL};
 
 const struct layout *layout_find(const char *name) {

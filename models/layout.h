@@ -34,6 +34,8 @@ struct layout {
     uint32_t (*rank_like)(const struct plan *plan, uint32_t rank);
 };
 
+extern const struct layout layout_dlio2, layout_dlio;
+
 /* The registry: a NULL-terminated table. */
 extern const struct layout *const layouts[];
 

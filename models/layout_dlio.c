@@ -193,7 +193,6 @@ static uint32_t rank_like(const struct plan *plan, uint32_t rank) {
     return (uint32_t)(first_of_stage + (rank >= group ? group : 0));
 }
 
-extern const struct layout layout_dlio;
 const struct layout layout_dlio = {
     .name = "dlio",
     .about = "today's DLIO and MLPerf Storage: fp16 model, fp32 optimizer, 14 bytes per parameter",

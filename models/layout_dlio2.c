@@ -108,7 +108,6 @@ static uint32_t rank_like(const struct plan *plan, uint32_t rank) {
     return writes_layers(plan, rank) ? 0 : 1;
 }
 
-extern const struct layout layout_dlio2;
 const struct layout layout_dlio2 = {
     .name = "dlio2",
     .about = "DLIO 2.0's int8 tensors: 1,636 GB for llama-3.1-405b at TP 4, PP 2",

@@ -126,12 +126,16 @@ static void run_case(uint64_t *state, struct arena *arena) {
     check_whole(&plan);
 }
 
-static void files_shares_and_totals_agree(void **unused) {
-    (void)unused;
+static uint64_t start_seed(void) {
     const char *given = getenv("SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
     print_message("# SEED=%llu\n", (unsigned long long)seed);
-    uint64_t state = seed;
+    return seed;
+}
+
+static void files_shares_and_totals_agree(void **unused) {
+    (void)unused;
+    uint64_t state = start_seed();
     for (int i = 0; i < CASES; i++) {
         struct arena arena = {0};
         run_case(&state, &arena);
@@ -139,7 +143,65 @@ static void files_shares_and_totals_agree(void **unused) {
     }
 }
 
+struct huge {
+    uint64_t hidden, layers, ffn, vocab;
+};
+
+static enum status build_huge(const struct huge *huge, uint64_t dp, struct arena *arena,
+                              struct plan *plan, struct error *err) {
+    char path[] = "/tmp/ckptsim-test-XXXXXX.yaml";
+    FILE *file = fdopen(mkstemps(path, 5), "w");
+    assert_non_null(file);
+    fprintf(file, "family: llama\nhidden_size: %llu\nnum_hidden_layers: %llu\n",
+            (unsigned long long)huge->hidden, (unsigned long long)huge->layers);
+    fprintf(file, "intermediate_size: %llu\nvocab_size: %llu\nnum_attention_heads: 1\n",
+            (unsigned long long)huge->ffn, (unsigned long long)huge->vocab);
+    fclose(file);
+    struct plan_request request = {.model = path, .layout = "dlio", .dp = dp, .scale = 1};
+    request.zero_stage = 1;
+    enum status status = plan_build(&request, arena, plan, err);
+    unlink(path);
+    return status;
+}
+
+/* The same sums in long double, which has no wrap around; heads 1 and kv_heads 1 make Q, K, V and
+ * the output projection four squares. */
+static void huge_models_are_right_or_refused(void **unused) {
+    (void)unused;
+    uint64_t state = start_seed();
+    int built = 0;
+    for (int i = 0; i < CASES; i++) {
+        struct huge huge = {.hidden = UINT64_C(1) << pick(&state, 0, 40),
+                            .layers = pick(&state, 1, 100000),
+                            .ffn = UINT64_C(1) << pick(&state, 0, 40),
+                            .vocab = UINT64_C(1) << pick(&state, 0, 40)};
+        long double h = huge.hidden, f = huge.ffn;
+        long double layer = 2 * h + 4 * h * h + 3 * h * f;
+        long double expected = 2 * h * huge.vocab + h + layer * huge.layers;
+        uint64_t dp = UINT64_C(1) << pick(&state, 0, 20);
+        long double bytes = 2 * expected + 12 * expected + 60 * h * dp;
+        struct arena arena = {0};
+        struct plan plan;
+        struct error err = {0};
+        if (build_huge(&huge, dp, &arena, &plan, &err) == OK) {
+            built++;
+            assert_true((long double)plan.parameters == expected);
+            assert_true((long double)plan.model_bytes == 2 * expected);
+            assert_true((long double)plan.checkpoint_bytes <= bytes);
+            assert_true((long double)plan.checkpoint_bytes > bytes - 12.0L * dp);
+        } else {
+            assert_non_null(strstr(err.text, "is too large"));
+            assert_true(expected >= 0x1p56L || bytes >= 0x1p63L);
+        }
+        arena_fini(&arena);
+    }
+    print_message("# %d of %d built\n", built, CASES);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(files_shares_and_totals_agree)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(files_shares_and_totals_agree),
+        cmocka_unit_test(huge_models_are_right_or_refused),
+    };
     return cmocka_run_group_tests_name("plan_sums", tests, NULL, NULL);
 }
