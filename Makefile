@@ -5,7 +5,9 @@
 VARIANT ?= release
 BUILD := build/$(VARIANT)
 PREFIX ?= /usr/local
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 VERSION := $(shell cat VERSION)
 
 PACKAGES := libuv liburing yaml-0.1 libcrypto libnvme libxxhash
@@ -27,6 +29,11 @@ TEST_LIBS = $(eval TEST_LIBS := $$(shell pkg-config --libs $(TEST_PACKAGES)))$(T
 ALL_CFLAGS = -std=gnu11 -D_GNU_SOURCE -I. -MMD -MP $(WARN) $(CFLAGS_$(VARIANT)) $(PKG_CFLAGS) \
 	-DCKPTSIM_VERSION='"$(VERSION)"' $(CFLAGS)
 ALL_LIBS = $(LDFLAGS_$(VARIANT)) $(LDFLAGS) $(PKG_LIBS) -lm -lpthread
+
+# make V=1 shows whole command lines.
+ifeq ($(V),)
+SAY = @echo "  $(1) $@";
+endif
 
 ROOMS := base models io sim/job sim/drive sim/plan metrics cli
 SOURCES := $(filter-out cli/main.c,$(foreach room,$(ROOMS),$(wildcard $(room)/*.c)))
@@ -59,18 +66,18 @@ help:
 	@echo 'make VARIANT=asan tests    one variant of the unit tests (also tsan)'
 
 $(BINARY): $(BUILD)/cli/main.o $(BUILD)/libckptsim.a
-	$(CC) $(ALL_CFLAGS) -o $@ $^ $(ALL_LIBS)
+	$(call SAY,link)$(CC) $(ALL_CFLAGS) -o $@ $^ $(ALL_LIBS)
 
 $(BUILD)/libckptsim.a: $(OBJECTS)
 	@rm -f $@
-	ar rcs $@ $^
+	$(call SAY,ar  )ar rcs $@ $^
 
 $(BUILD)/%.o: %.c
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+	$(call SAY,cc  )$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 $(BUILD)/configs.o: $(BUILD)/configs.c
-	$(CC) $(ALL_CFLAGS) -c -o $@ $<
+	$(call SAY,cc  )$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
 $(BUILD)/configs.c: tools/embed $(CONFIGS)
 	@mkdir -p $(@D)
@@ -78,11 +85,11 @@ $(BUILD)/configs.c: tools/embed $(CONFIGS)
 
 $(UNIT_TESTS) $(BENCHES): $(BUILD)/%: %.c $(BUILD)/libckptsim.a
 	@mkdir -p $(@D)
-	$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libckptsim.a $(TEST_LIBS) $(ALL_LIBS)
+	$(call SAY,link)$(CC) $(ALL_CFLAGS) -o $@ $< $(BUILD)/libckptsim.a $(TEST_LIBS) $(ALL_LIBS)
 
 $(BUILD)/tests/preload/%.so: tests/preload/%.c
 	@mkdir -p $(@D)
-	$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -shared -fPIC -o $@ $< -ldl
+	$(call SAY,so  )$(CC) -std=gnu11 -D_GNU_SOURCE $(WARN) -O2 -g -shared -fPIC -o $@ $< -ldl
 
 # One variant's test programs, built and run.
 build-tests: $(BINARY) $(UNIT_TESTS) $(PRELOADS)
