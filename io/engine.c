@@ -4,6 +4,8 @@
 #include "base/names.h"
 #include "base/units.h"
 #include "io/engines.h"
+#include "io/shim_faults.h"
+#include "io/shim_quota.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -49,7 +51,7 @@ static enum status check_config(const struct engine_config *config, struct error
                          "--chunk: %" PRIu64 " bytes, but a multiple of 4KiB up to 1GiB is needed",
                          config->chunk_bytes);
     }
-    return OK;
+    return config->faults == NULL ? OK : shim_faults_check(config->faults, err);
 }
 
 enum status engine_open(const char *name, const struct engine_config *config,
@@ -58,7 +60,7 @@ enum status engine_open(const char *name, const struct engine_config *config,
     if (ops == NULL) {
         return unknown(name, err);
     }
-    struct engine *opened;
+    struct engine *opened = NULL;
     enum status status = check_config(config, err);
     if (status == OK) {
         status = ops->open(config, &opened, err);
@@ -72,10 +74,20 @@ enum status engine_open(const char *name, const struct engine_config *config,
     return status;
 }
 
+/* Faults lie outside the quota: what they refuse holds nothing. */
 enum status engine_wrap(const struct engine_config *config, struct engine **engine,
                         struct error *err) {
-    (void)config, (void)engine, (void)err;
-    return OK;
+    if (config->quota_bytes > 0) {
+        *engine = shim_quota_open(config, *engine);
+    }
+    enum status status = OK;
+    if (config->faults != NULL) {
+        status = shim_faults_open(config, *engine, engine, err);
+    }
+    if (status != OK) {
+        engine_close(*engine);
+    }
+    return status;
 }
 
 uint64_t engine_buffer_bytes(const char *name, const struct engine_config *config) {

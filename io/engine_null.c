@@ -40,6 +40,7 @@ static void null_submit(struct engine *base, struct io_request *request) {
     request->short_write = false;
     request->done_bytes = request->op == IO_WRITE ? request->length_bytes : 0;
     request->payload_ns = 0;
+    request->sum = 0;
     if (request->op == IO_OPEN) {
         request->file->sum = 0;
     }

@@ -415,6 +415,8 @@ static const struct variant ways[] = {
     {.preallocate = true},
     {.direct = IO_DIRECT_OFF, .preallocate = true},
     {.direct = IO_DIRECT_OFF, .dontcache = IO_DONTCACHE_OFF},
+    {.preallocate = true, .shim = "quota"},
+    {.preallocate = true, .shim = "faults"},
 };
 
 enum { VARIANT_LIMIT = 256, TEST_LIMIT = VARIANT_LIMIT * COUNT_OF(rules) };
