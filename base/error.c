@@ -19,6 +19,9 @@ enum status error_set(struct error *err, enum status status, const char *format,
 }
 
 enum status error_wrap(struct error *err, const char *format, ...) {
+    if (err == NULL) {
+        return ERR_FAILED;
+    }
     char inner[sizeof err->text];
     snprintf(inner, sizeof inner, "%s", err->text);
     va_list args;

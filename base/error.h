@@ -20,7 +20,8 @@ struct error {
 enum status error_set(struct error *err, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Puts "context: " in front of the text that err holds and returns its status. */
+/* Puts "context: " in front of the text that err holds and returns its status (ERR_FAILED where err
+ * is NULL). */
 enum status error_wrap(struct error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 

@@ -256,8 +256,8 @@ enum status yaml_read_file(const char *path, struct arena *arena, struct yaml_no
     if (fd < 0) {
         return error_set(err, ERR_USAGE, "cannot read '%s': %s", path, error_words(errno));
     }
-    char *text;
-    size_t length;
+    char *text = NULL;
+    size_t length = 0;
     enum status status = read_whole(fd, path, &text, &length, err);
     close(fd);
     if (status != OK) {

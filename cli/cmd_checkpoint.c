@@ -8,11 +8,13 @@
 #include "io/device.h"
 #include "io/machine.h"
 #include "metrics/journal.h"
+#include "metrics/output.h"
 #include "metrics/report_csv.h"
 #include "metrics/report_text.h"
 #include "metrics/result_json.h"
 #include "metrics/summary_dlio.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -35,7 +37,8 @@ struct run {
     struct journal journal;
     struct journal_content *earlier; /* of a resumed run; NULL otherwise */
     struct device device;
-    struct device_counters counters; /* at the last look */
+    uint64_t device_bytes;           /* at the last look */
+    struct nvme_health health;       /* before the first byte */
     struct progress progress;
     struct job job;
     const char *results;
@@ -179,12 +182,13 @@ static void fill_facts(struct run *run) {
     struct result *result = &run->result;
     result->machine.arena = result->file_system.arena = run->arena;
     result->device.arena = result->engine.arena = run->arena;
-    machine_facts(&result->machine);
+    machine_facts("", &result->machine);
     if (run->spec->dir != NULL) {
-        machine_file_system_facts(run->folder.path, &result->file_system);
-        device_find(run->folder.path, &run->device);
+        machine_file_system_facts("", run->folder.path, &result->file_system);
+        device_find(&run->device, "", run->folder.path);
         device_facts(&run->device, &result->device);
-        device_counters_read(&run->device, &run->counters);
+        device_read_health(&run->device, &run->health);
+        run->device_bytes = device_written_bytes(&run->device);
     }
     facts_text(&result->engine, "name", run->spec->engine);
     run->engine->ops->facts(run->engine, &result->engine);
@@ -198,11 +202,11 @@ static void take_tick(void *context, const struct job_progress *progress) {
 static enum status take_checkpoint(void *context, struct checkpoint_record *record, bool settled,
                                    struct error *err) {
     struct run *run = context;
-    struct device_counters now;
     if (run->spec->dir != NULL) {
-        device_counters_read(&run->device, &now);
-        record->device_bytes = device_bytes_between(&run->counters, &now);
-        run->counters = now;
+        uint64_t now = device_written_bytes(&run->device);
+        bool known = now != DEVICE_UNKNOWN && run->device_bytes != DEVICE_UNKNOWN;
+        record->device_bytes = known ? now - run->device_bytes : RESULT_UNKNOWN;
+        run->device_bytes = now;
     }
     progress_clear(&run->progress);
     progress_checkpoint(&run->progress, record);
@@ -210,10 +214,7 @@ static enum status take_checkpoint(void *context, struct checkpoint_record *reco
         report_checkpoint_row(&run->result, record, stdout);
         fflush(stdout);
     }
-    if (!settled) {
-        return OK;
-    }
-    return journal_add(&run->journal, &run->result, record, &run->recorder.write_latency,
+    return journal_add(&run->journal, &run->result, record, settled, &run->recorder.write_latency,
                        &run->recorder.sync_latency, err);
 }
 
@@ -243,9 +244,9 @@ static enum status write_outputs(struct run *run, struct error *err) {
     static const struct {
         const char *name;
         output_writer *write;
-    } outputs[] = {{"checkpoints.csv", report_checkpoints_csv},
-                   {"passes.csv", report_passes_csv},
-                   {"summary.json", summary_dlio_write},
+    } outputs[] = {{"checkpoints.csv", report_csv_checkpoints},
+                   {"passes.csv", report_csv_passes},
+                   {"summary.json", summary_dlio_write_stream},
                    {"result.json", result_write_stream}};
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         const char *path = arena_printf(run->arena, "%s/%s", run->results, outputs[i].name);
@@ -278,10 +279,18 @@ static void say_what_stays(struct run *run) {
     }
 }
 
+static void add_device_facts(struct run *run) {
+    if (run->spec->dir != NULL) {
+        struct nvme_health after;
+        device_read_health(&run->device, &after);
+        device_run_facts(&run->health, &after, &run->result.device);
+    }
+}
+
 static enum status run_job(struct run *run, struct error *err) {
     report_plan(&run->result, stdout);
     if (!run->spec->quiet) {
-        report_checkpoint_head(&run->result, stdout);
+        report_checkpoint_head(stdout);
         for (uint32_t i = 0; run->earlier != NULL && i < run->result.checkpoint_count; i++) {
             report_checkpoint_row(&run->result, &run->result.checkpoints[i], stdout);
         }
@@ -291,7 +300,7 @@ static enum status run_job(struct run *run, struct error *err) {
     enum status status = job_run(&run->job, err);
     progress_clear(&run->progress);
     job_fini(&run->job);
-    device_result_facts(&run->device, &run->result.device);
+    add_device_facts(run);
     struct error output_err;
     report_passes(&run->result, stdout);
     enum status output_status = write_outputs(run, &output_err);

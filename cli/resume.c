@@ -60,9 +60,8 @@ static enum status remove_unfinished(const struct command_input *input, const st
                                      const struct journal_content *content, struct error *err) {
     slots_remove_torn(folder, input->arena);
     if (input->spec.commit == COMMIT_NONE) {
-        uint32_t count = content->checkpoint_count;
-        uint32_t next = count > 0 ? content->checkpoints[count - 1].checkpoint + 1 : 1;
-        return slots_remove(folder, next, true, err);
+        /* Plain files tell nothing; what was under way will be written again in any case. */
+        return OK;
     }
     struct slots slots;
     enum status status = slots_find(folder, input->arena, &slots, err);
@@ -98,13 +97,15 @@ enum status resume_folder(const struct command_input *input, const struct journa
 
 void resume_job(struct job *job, const struct folder *folder,
                 const struct journal_content *content) {
-    uint32_t count = content->checkpoint_count;
+    const struct checkpoint_record *last = NULL;
     uint64_t first_pass = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        first_pass += content->checkpoints[i].pass == 1 && content->checkpoints[i].complete;
+    for (uint32_t i = 0; i < content->checkpoint_count; i++) {
+        const struct checkpoint_record *record = &content->checkpoints[i];
+        first_pass += record->pass == 1 && record->complete;
+        last = content->settled[i] ? record : last; /* an interrupted one is written again */
     }
-    if (count > 0) {
-        job_resume(job, &content->checkpoints[count - 1], first_pass, count);
+    if (last != NULL) {
+        job_resume(job, last, first_pass, content->checkpoint_count);
     }
     for (uint32_t slot = 1; slot <= first_pass; slot++) {
         job_set_held(job, slot, slots_listed(folder, slot));

@@ -204,8 +204,8 @@ static enum status map_file(const char *path, const char **text, size_t *length,
 
 enum status journal_read(const char *path, struct arena *arena, struct journal_content *content,
                          struct error *err) {
-    const char *text;
-    size_t length;
+    const char *text = NULL;
+    size_t length = 0;
     if (map_file(path, &text, &length, err) != OK) {
         return ERR_FAILED;
     }
