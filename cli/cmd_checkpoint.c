@@ -260,16 +260,21 @@ static enum status write_outputs(struct run *run, struct error *err) {
     return OK;
 }
 
-static void say_what_stays(struct run *run) {
-    if (run->spec->dir == NULL) {
-        return;
+/* The files go after the report, unless they are to be kept. */
+static enum status tidy_up(struct run *run, struct error *err) {
+    struct spec *spec = run->spec;
+    if (spec->dir == NULL) {
+        return OK;
     }
-    if (run->spec->job.keep) {
+    if (spec->keep) {
         printf("kept: %s; `ckptsim verify %s` checks it, `ckptsim clean %s` removes it\n",
-               run->folder.path, run->spec->dir, run->spec->dir);
+               run->folder.path, spec->dir, spec->dir);
         folder_close(&run->folder);
-        return;
+        return OK;
     }
+    fflush(stdout);
+    enum status status = job_remove_files(&run->job, err);
+    progress_clear(&run->progress);
     const char *path = run->folder.path;
     int error = folder_remove_self(&run->folder);
     if (error != 0) {
@@ -277,6 +282,7 @@ static void say_what_stays(struct run *run) {
                                                             "write, or could not remove"
                                                           : error_words(error));
     }
+    return status;
 }
 
 static void add_device_facts(struct run *run) {
@@ -299,7 +305,6 @@ static enum status run_job(struct run *run, struct error *err) {
     start_job(run);
     enum status status = job_run(&run->job, err);
     progress_clear(&run->progress);
-    job_fini(&run->job);
     add_device_facts(run);
     struct error output_err;
     report_passes(&run->result, stdout);
@@ -377,8 +382,13 @@ enum status cmd_checkpoint(struct command_input *input, struct error *err) {
     }
     status = run_job(run, err);
     journal_close(&run->journal);
+    struct error tidy_err;
+    enum status tidy_status = tidy_up(run, &tidy_err);
+    if (status == OK && tidy_status != OK) {
+        status = error_set(err, tidy_status, "%s", tidy_err.text);
+    }
+    job_fini(&run->job);
     engine_close(run->engine);
-    say_what_stays(run);
     result_fini(&run->result);
     return status;
 }

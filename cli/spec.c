@@ -56,7 +56,7 @@ const struct setting_row spec_rows[] = {
     {.name = "fill-system-disk", .type = SETTING_FLAG, .field = FIELD(fill_system_disk),
      .fallback = "false", .group = "Target", .commands = RUN,
      .help = "really fill the file system that holds / or the current directory"},
-    {.name = "keep", .type = SETTING_FLAG, .field = FIELD(job.keep), .fallback = "false",
+    {.name = "keep", .type = SETTING_FLAG, .field = FIELD(keep), .fallback = "false",
      .group = "Target", .commands = RUN, .help = "leave the checkpoints on the drive at the end"},
 
     {.name = "passes", .type = SETTING_COUNT, .field = FIELD(job.passes), .fallback = "3",

@@ -30,7 +30,7 @@ struct spec {
     struct job_config job;
     int commit;         /* enum commit_kind, becomes job.commit */
     const char *results, *resume, *workload;
-    bool fill_system_disk, quiet, json, yes, names;
+    bool keep, fill_system_disk, quiet, json, yes, names;
     const char *docs;
 };
 

@@ -378,16 +378,17 @@ enum status job_run(struct job *job, struct error *err) {
     if (step == STEP_ERROR) {
         status = error_set(err, ERR_FAILED, "%s", own.text);
     }
-    if (!job->config->keep) {
-        job->failure = (struct job_failure){0};
-        int error = remove_all(job);
-        if (error != 0 && status == OK) {
-            char text[512];
-            failure_text(&job->failure, text, sizeof text);
-            status = error_set(err, ERR_FAILED, "removing the files at the end: %s", text);
-        }
-    }
     return status;
+}
+
+enum status job_remove_files(struct job *job, struct error *err) {
+    job->failure = (struct job_failure){0};
+    if (remove_all(job) == 0) {
+        return OK;
+    }
+    char text[512];
+    failure_text(&job->failure, text, sizeof text);
+    return error_set(err, ERR_FAILED, "removing the files at the end: %s", text);
 }
 
 void job_resume(struct job *job, const struct checkpoint_record *record, uint64_t first_pass,

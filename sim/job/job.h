@@ -34,7 +34,6 @@ struct job_config {
     int reuse;                     /* enum job_reuse: what happens to last pass's files */
     int fsync;                     /* enum job_fsync */
     bool commit;                   /* manifests and latest; without them plain files only */
-    bool keep;                     /* leave the files at the end */
 };
 
 /* Where a run stands; for progress. */
@@ -110,9 +109,12 @@ void job_init(struct job *job);
 void job_resume(struct job *job, const struct checkpoint_record *record, uint64_t first_pass,
                 uint64_t count);
 
-/* Runs all passes and, unless keep, removes what was written. The result's outcome and outcome_text
- * say how it ended; only an I/O error (or a failing observer) returns ERR_FAILED. */
+/* Runs all passes. The result's outcome and outcome_text say how it ended; only an I/O error (or a
+ * failing observer) returns ERR_FAILED. */
 enum status job_run(struct job *job, struct error *err);
+
+/* Removes what was written, after the report: a drive may take its time over terabytes. */
+enum status job_remove_files(struct job *job, struct error *err);
 
 /* Checkpoints of one pass that fit a target with this much room; 0: not one. */
 uint64_t job_checkpoints_that_fit(const struct job_config *config, const struct plan *plan,

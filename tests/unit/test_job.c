@@ -107,13 +107,13 @@ static void fills_in_passes(void **state) {
     }
     assert_int_equal(count_events(bench, IO_SYNC, true), 6 * bench->plan.files);
     assert_int_equal(bench->fake->most_writes, 3);
-    assert_int_equal(bench->fake->file_count, 0); /* everything was removed */
+    assert_int_equal(job_remove_files(&bench->job, &bench->err), OK);
+    assert_int_equal(bench->fake->file_count, 0);
 }
 
 static void times_run_from_barrier_to_slowest(void **state) {
     struct bench *bench = *state;
     bench->config.passes = 1;
-    bench->config.keep = true;
     assert_int_equal(run(bench), OK);
     const struct checkpoint_record *record = &bench->result.checkpoints[1];
     uint64_t first = UINT64_MAX, last = 0, rank0_last = 0;
@@ -210,13 +210,12 @@ static void deletes_before_a_pass(void **state) {
     assert_int_equal(run(bench), OK);
     assert_int_equal(bench->result.checkpoint_count, 6);
     size_t removed = count_events(bench, IO_REMOVE, true);
-    assert_int_equal(removed, 2 * 3 * bench->plan.files); /* before pass 2, and at the end */
+    assert_int_equal(removed, 3 * bench->plan.files); /* all before pass 2 */
 }
 
 static void a_drive_that_fills_early_is_an_outcome(void **state) {
     struct bench *bench = *state;
     bench->config.passes = 3;
-    bench->config.keep = true;
     bench->fake->hidden_limit_bytes = bench->plan.checkpoint_bytes * 5 / 2;
     assert_int_equal(run(bench), OK);
     assert_int_equal(bench->result.outcome, RESULT_DRIVE_FULL);
@@ -252,13 +251,15 @@ static void an_io_error_ends_the_run(void **state) {
     assert_non_null(strstr(bench->err.text, "input/output error (EIO)"));
     assert_false(bench->last_settled);
     assert_int_equal(bench->fake->pending_count, 0);
+    assert_null(fake_find(bench->fake, "ckpt-0002.files")); /* the broken one is gone at once */
+    assert_non_null(fake_find(bench->fake, "ckpt-0001.manifest"));
+    assert_int_equal(job_remove_files(&bench->job, &bench->err), OK);
     assert_int_equal(bench->fake->file_count, 0);
 }
 
 static void stops_soon_when_told(void **state) {
     struct bench *bench = *state;
     bench->fake->stop_write = 40;
-    bench->config.keep = true;
     assert_int_equal(run(bench), OK);
     assert_int_equal(bench->result.outcome, RESULT_INTERRUPTED);
     assert_int_equal(bench->result.checkpoint_count, 1);
