@@ -57,7 +57,7 @@ enum status resume_read(struct command_input *input, struct journal_content **co
 
 /* Slots that were under way when the process died: a list of names, no manifest. */
 static enum status remove_unfinished(const struct command_input *input, const struct folder *folder,
-                                     const struct journal_content *content, struct error *err) {
+                                     struct error *err) {
     slots_remove_torn(folder, input->arena);
     if (input->spec.commit == COMMIT_NONE) {
         /* Plain files tell nothing; what was under way will be written again in any case. */
@@ -88,7 +88,7 @@ enum status resume_folder(const struct command_input *input, const struct journa
         status = error_set(err, ERR_USAGE, "--resume: '%s' is of run %s, not of %s", folder->path,
                            folder->run_id, content->run_id);
     }
-    status = status == OK ? remove_unfinished(input, folder, content, err) : status;
+    status = status == OK ? remove_unfinished(input, folder, err) : status;
     if (status != OK) {
         folder_close(folder);
     }
