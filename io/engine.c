@@ -13,6 +13,8 @@
 /* The first is the default. */
 const struct engine_ops *const engines[] = {
     &engine_threads,
+    &engine_uring,
+    &engine_uv,
     &engine_null,
     NULL,
 };

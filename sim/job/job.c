@@ -223,6 +223,7 @@ static enum status record_checkpoint(struct job *job, enum step step, uint64_t c
     const char *why = step == STEP_DONE ? NULL : step == STEP_STOP ? "interrupted" : note;
     struct checkpoint_record *record = recorder_end(job->recorder, step == STEP_DONE, why);
     look_at_space(job);
+    record->start_ns += job->earlier_ns;
     record->commit_ns = commit_ns;
     record->used_bytes = job->used_bytes;
     record->total_bytes = job->total_bytes;
@@ -351,7 +352,7 @@ static enum step run_passes(struct job *job, struct error *err) {
 
 static void set_outcome(struct job *job, enum step step, const struct error *err) {
     struct result *result = job->recorder->result;
-    result->elapsed_ns = engine_now(job->engine);
+    result->elapsed_ns = job->earlier_ns + engine_now(job->engine);
     if (step == STEP_ERROR) {
         result->outcome = RESULT_FAILED;
         result->outcome_text = arena_text(result->arena, err->text);
@@ -394,6 +395,7 @@ enum status job_remove_files(struct job *job, struct error *err) {
 void job_resume(struct job *job, const struct checkpoint_record *record, uint64_t first_pass,
                 uint64_t count) {
     job->serial = count + 1;
+    job->earlier_ns = record->start_ns + record->duration_ns + record->commit_ns;
     job->pass = record->pass;
     job->slot = record->checkpoint + 1;
     job->slots = record->pass > 1 ? first_pass : 0;

@@ -89,6 +89,7 @@ struct job {
     uint64_t latest_slot;         /* that `latest` points at; 0: none */
     bool new_files;               /* the slot under way had no files before */
     uint64_t checkpoint_start_ns, last_tick_ns;
+    uint64_t earlier_ns;          /* what an earlier process of this run took; 0: there was none */
     uint64_t used_bytes, total_bytes;
     struct job_failure failure;
     bool drive_filled;            /* some pass ended with ENOSPC inside a checkpoint */
