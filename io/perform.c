@@ -154,11 +154,15 @@ static void settle_short(struct io_request *request, const struct perform_write 
 void perform_settle_write(struct perform *perform, struct io_request *request,
                           const struct perform_write *write, ssize_t result) {
     struct perform_write used = *write;
-    if (result == -EOPNOTSUPP && used.flags != 0) {
+    bool refused = result == -EOPNOTSUPP && used.flags != 0;
+    if (refused) {
         perform->dontcache = false;
         used.flags = 0;
+    }
+    if (refused || result == -EAGAIN || result == -EINTR) {
         request->begin_ns = perform_now(perform);
-        result = write_at(request->file->fd, used.bytes, used.length_bytes, request->offset, 0);
+        result =
+            write_at(request->file->fd, used.bytes, used.length_bytes, request->offset, used.flags);
         request->end_ns = perform_now(perform);
     }
     request->error = 0;

@@ -42,7 +42,7 @@ struct perform_write {
 struct perform_write perform_prepare_write(struct perform *perform, struct io_request *request,
                                            void *buffer);
 /* Takes what the system call returned: bytes or a negative errno. -EOPNOTSUPP for RWF_DONTCACHE is
- * answered by writing once more without it. */
+ * answered by writing once more without it; what a ring left undone (-EAGAIN) is done here. */
 void perform_settle_write(struct perform *perform, struct io_request *request,
                           const struct perform_write *write, ssize_t result);
 /* Before and after fsync; returns 0 or an errno. */
