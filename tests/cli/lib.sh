@@ -22,6 +22,7 @@ OWN_MOUNTS=${CKPTSIM_TEST_OWN_MOUNTS:-no}
 unset CKPTSIM_TEST_OWN_MOUNTS
 
 CKPTSIM=$(readlink -f "${CKPTSIM:-$ROOT/ckptsim}")
+[ -x "$CKPTSIM" ] || { echo "Bail out! no program at $CKPTSIM"; exit 1; }
 FAULTS_SO=$ROOT/build/release/tests/preload/faults.so
 MEMORY=/dev/shm
 [ -d $MEMORY ] && [ -w $MEMORY ] || MEMORY=${TMPDIR:-/tmp}
@@ -48,9 +49,9 @@ COUNT=0 FAILED=0
 say() { echo "# $*"; }
 
 ok() { # name, exit code of what was checked (default: of the last command)
-    local code=${2:-$?}
+    local good=${2:-$?}
     COUNT=$((COUNT + 1))
-    if [ "$code" = 0 ]; then
+    if [ "$good" = 0 ]; then
         echo "ok $COUNT - $1"
     else
         FAILED=$((FAILED + 1))
@@ -65,7 +66,7 @@ skip() { # name, why
 }
 
 tell_last() {
-    echo "#   after: $LAST"
+    printf '#   after: %.400q\n' "$LAST"
     echo "#   exit code ${code:-}"
     sed 's/^/#   out: /' "$T/out" 2>/dev/null | tail -n 25 | cut -c 1-300
     sed 's/^/#   err: /' "$T/err" 2>/dev/null | tail -n 10 | cut -c 1-600
@@ -84,12 +85,12 @@ CWD=$T/cwd # where it runs; not the file system of $DISK
 mkdir "$CWD"
 
 # Runs it with output in $T/out and $T/err and its exit code in $code; WITH holds words to put in
-# front, as of env.
+# front.
 WITH=()
 sim() {
     LAST="${WITH[*]:-} ckptsim $*"
     code=0
-    (cd "$CWD" && exec timeout -k 5 "${LIMIT:-100}" env "${WITH[@]}" "$CKPTSIM" "$@") \
+    (cd "$CWD" && exec timeout -k 5 "${LIMIT:-100}" "${WITH[@]}" "$CKPTSIM" "$@") \
         >"$T/out" 2>"$T/err" </dev/null || code=$?
 }
 
@@ -97,7 +98,7 @@ sim() {
 sim_faulty() { # rules, arguments...
     local rules=$1
     shift
-    WITH=("LD_PRELOAD=$FAULTS_SO" "CKPTSIM_FAULTS=$rules")
+    WITH=(env "LD_PRELOAD=$FAULTS_SO" "CKPTSIM_FAULTS=$rules")
     sim "$@"
     WITH=()
 }
@@ -145,13 +146,8 @@ except Exception as error:
 ' "$@" 2>&1)
 }
 
-# A folder's names, kinds and sizes: compared before and after.
-listing() { # folders...
-    for folder in "$@"; do
-        (cd "$folder" && find . -mindepth 1 -printf '%p %y %s %l\n' | sort)
-        echo "--"
-    done
-}
+# Names, kinds and sizes of what folders hold: compared before and after.
+listing() { find "$@" -printf '%p %y %s %l\n'; }
 
 # What a folder holds under ckptsim/, if anything.
 left_in() { [ -e "$1/ckptsim" ] && find "$1/ckptsim" | sort; return 0; }
