@@ -8,7 +8,7 @@
 # CKPTSIM names another binary than ./ckptsim.
 # shellcheck shell=bash
 set -u
-export LC_ALL=C
+export LC_ALL=C PATH=/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin
 SCRIPT=$(readlink -f "$0")
 ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 cd "$ROOT" || exit 1
