@@ -44,10 +44,10 @@ static enum status check_units(const struct drive_sheet *sheet, struct error *er
         return refuse(sheet, "page", FIGURE_SIZE, &drive->page_bytes, "a power of two", err);
     }
     if (unit->value > superblock->value) {
-        return refuse(sheet, "indirection_unit", FIGURE_SIZE, unit,
-                      bound(text, sizeof text, "at most", FIGURE_SIZE, superblock->value,
-                            "the superblock"),
-                      err);
+        return refuse(
+            sheet, "indirection_unit", FIGURE_SIZE, unit,
+            bound(text, sizeof text, "at most", FIGURE_SIZE, superblock->value, "the superblock"),
+            err);
     }
     if (superblock->value % unit->value != 0) {
         return refuse(sheet, "superblock", FIGURE_SIZE, superblock,
@@ -106,25 +106,25 @@ static enum status check_rates(const struct drive_sheet *sheet, struct error *er
     char text[160];
     for (size_t i = 0; i < COUNT_OF(rows); i++) {
         if (rows[i].rate->value > link) {
-            return refuse(sheet, rows[i].key, FIGURE_RATE, rows[i].rate,
-                          bound(text, sizeof text, "at most", FIGURE_RATE, link,
-                                sheet->link_rate.source),
-                          err);
+            return refuse(
+                sheet, rows[i].key, FIGURE_RATE, rows[i].rate,
+                bound(text, sizeof text, "at most", FIGURE_RATE, link, sheet->link_rate.source),
+                err);
         }
     }
     uint64_t most = link / drive->random_read_block_bytes.value;
     if (drive->random_read_iops.value > most) {
-        return refuse(sheet, "random_read", FIGURE_IOPS, &drive->random_read_iops,
-                      bound(text, sizeof text, "at most", FIGURE_IOPS, most,
-                            "the link's rate in blocks"),
-                      err);
+        return refuse(
+            sheet, "random_read", FIGURE_IOPS, &drive->random_read_iops,
+            bound(text, sizeof text, "at most", FIGURE_IOPS, most, "the link's rate in blocks"),
+            err);
     }
     most = drive->sequential_write_rate.value / drive->random_write_block_bytes.value;
     if (drive->random_write_iops.value > most) {
-        return refuse(sheet, "random_write", FIGURE_IOPS, &drive->random_write_iops,
-                      bound(text, sizeof text, "at most", FIGURE_IOPS, most,
-                            "sequential_write in blocks"),
-                      err);
+        return refuse(
+            sheet, "random_write", FIGURE_IOPS, &drive->random_write_iops,
+            bound(text, sizeof text, "at most", FIGURE_IOPS, most, "sequential_write in blocks"),
+            err);
     }
     return OK;
 }
@@ -133,10 +133,9 @@ static enum status check_flash(const struct drive_sheet *sheet, struct error *er
     const struct drive_config *drive = &sheet->drive;
     char text[160];
     if (drive->stripe_dies.value > drive->dies.value) {
-        return refuse(sheet, "stripe_dies", FIGURE_COUNT, &drive->stripe_dies,
-                      bound(text, sizeof text, "at most", FIGURE_COUNT, drive->dies.value,
-                            "all dies"),
-                      err);
+        return refuse(
+            sheet, "stripe_dies", FIGURE_COUNT, &drive->stripe_dies,
+            bound(text, sizeof text, "at most", FIGURE_COUNT, drive->dies.value, "all dies"), err);
     }
     if (drive->read_time_ns.value > drive->read_latency_ns.value) {
         return refuse(sheet, "read_time", FIGURE_DURATION, &drive->read_time_ns,

@@ -5,7 +5,8 @@
 #include "sim/drive/drive_sheet.h"
 
 /* Is this complete drive possible? ERR_USAGE names the place, the key, its value and what is
- * allowed. Each figure alone is within its limits already; here they are held against each other. */
+ * allowed. Each figure alone is within its limits already; here they are held against each other.
+ */
 enum status drive_check(const struct drive_sheet *sheet, struct error *err);
 
 #endif

@@ -15,8 +15,8 @@
 
 enum { DRIVES_LIMIT = 4096, NAME_TEXT = 160 };
 
-static const char *const family_keys[] = {"about",  "aliases", "vendor",   "model",      "nand",
-                                          "flash",  "sources", "measured", "capacities", NULL};
+static const char *const family_keys[] = {"about", "aliases", "vendor",   "model",      "nand",
+                                          "flash", "sources", "measured", "capacities", NULL};
 static const char *const capacity_keys[] = {"flash", "measured", NULL};
 static const char *const no_keys[] = {NULL};
 
@@ -83,9 +83,9 @@ static enum status read_flash(const struct yaml_node *map, const struct yaml_nod
 }
 
 static enum status need_map(const struct yaml_node *node, const char *what, struct error *err) {
-    return node->kind == YAML_MAP ? OK
-                                  : yaml_error(node, err, "'%s' must be a map of keys and values",
-                                               what);
+    return node->kind == YAML_MAP
+               ? OK
+               : yaml_error(node, err, "'%s' must be a map of keys and values", what);
 }
 
 static enum status read_measured(const struct yaml_node *map, const struct yaml_node *sources,
@@ -131,8 +131,8 @@ static enum status read_capacity(const struct yaml_node *capacities, const char 
     struct yaml_node name = {.kind = YAML_TEXT, .text = "capacity"};
     struct yaml_node *keys[] = {&name}, *items[] = {&key};
     const struct yaml_node pair = {.kind = YAML_MAP, .count = 1, .items = items, .keys = keys};
-    enum status status = figures_read(&pair, drive_figures, drive_figures_count, NULL, FIGURE_SHEET,
-                                      config, err);
+    enum status status =
+        figures_read(&pair, drive_figures, drive_figures_count, NULL, FIGURE_SHEET, config, err);
     config->capacity_bytes.node = map;
     config->capacity_bytes.source = "the drive's name";
     status = status == OK && !yaml_is_null(map) ? need_map(map, capacity, err) : status;
@@ -242,8 +242,8 @@ static bool names_capacity(const char *name, const char *family, const char *cap
     return terabytes && names_equal(name, full);
 }
 
-/* Looks for `name` among the capacities of a family that is called so; *several: the name is that of
- * the family alone, which has more than one. */
+/* Looks for `name` among the capacities of a family that is called so; *several: the name is that
+ * of the family alone, which has more than one. */
 static bool matches(const struct yaml_node *root, const char *family, const char *called,
                     const char *name, struct found *found, bool *several) {
     uint32_t count = capacity_count(root);
@@ -264,11 +264,11 @@ static bool family_matches(const struct yaml_node *root, const char *family, con
                            struct found *found, bool *several) {
     const struct yaml_node *aliases = yaml_get(root, "aliases");
     bool found_it = matches(root, family, family, name, found, several);
-    for (uint32_t i = 0; !found_it && aliases != NULL && aliases->kind == YAML_LIST &&
-                         i < aliases->count; i++) {
+    for (uint32_t i = 0;
+         !found_it && aliases != NULL && aliases->kind == YAML_LIST && i < aliases->count; i++) {
         const struct yaml_node *alias = aliases->items[i];
-        found_it = alias->kind == YAML_TEXT &&
-                   matches(root, family, alias->text, name, found, several);
+        found_it =
+            alias->kind == YAML_TEXT && matches(root, family, alias->text, name, found, several);
     }
     return found_it;
 }
@@ -280,16 +280,37 @@ static enum status several_error(const struct yaml_node *root, const char *famil
     return error_set(err, ERR_USAGE, "a family of several capacities: %s", list);
 }
 
+/* The family whose name `name` begins with, the longest; NULL: none. */
+static const char *family_begun(const char *name, const char *config_dir, struct arena *arena) {
+    size_t count, longest = 0;
+    const char *begun = NULL;
+    const char *const *families = config_names("drives", config_dir, arena, &count);
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(families[i]);
+        if (length > longest && strncasecmp(name, families[i], length) == 0) {
+            longest = length;
+            begun = families[i];
+        }
+    }
+    return begun;
+}
+
 static enum status unknown_error(const char *name, const char *config_dir, struct arena *arena,
                                  struct error *err) {
-    char nearest[256];
+    char list[400];
+    struct yaml_node *root;
+    const char *family = family_begun(name, config_dir, arena);
+    if (family != NULL && config_read("drives", family, config_dir, arena, &root, NULL) == OK) {
+        list_capacities(root, family, list, sizeof list);
+        return error_set(err, ERR_USAGE, "unknown capacity; the family has %s", list);
+    }
     size_t count;
     const char *const *names = drive_config_names(config_dir, arena, &count);
-    names_nearest(name, names, count, nearest, sizeof nearest);
+    names_nearest(name, names, count, list, sizeof list);
     return error_set(err, ERR_USAGE,
                      "unknown name; nearest: %s (`ckptsim list drives` names all; a path to a YAML "
                      "or JSON file works too)",
-                     nearest);
+                     list);
 }
 
 /* Does the family's file hold the drive that `name` means? Then found says which. The many files

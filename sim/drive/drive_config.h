@@ -18,9 +18,9 @@ enum drive_nand { DRIVE_TLC, DRIVE_QLC };
 
 /* What reviews measured, kept apart from what the maker states. */
 struct drive_measured {
-    struct figure sequential_read_rate, sequential_write_rate; /* 128 KiB, deep queue */
-    struct figure random_read_iops;                            /* 4 KiB, deep queue */
-    struct figure read_latency_ns, write_latency_ns;           /* 4 KiB, one at a time */
+    struct figure sequential_read_rate, sequential_write_rate;          /* 128 KiB, deep queue */
+    struct figure random_read_iops;                                     /* 4 KiB, deep queue */
+    struct figure read_latency_ns, write_latency_ns;                    /* 4 KiB, one at a time */
     struct figure cdn_write_1_rate, cdn_write_2_rate, cdn_write_4_rate; /* by number of jobs */
 };
 

@@ -12,8 +12,10 @@
 #define US UINT64_C(1000)
 #define MS (US * 1000)
 
-#define BOTH(field, value, why) {offsetof(struct drive_config, field), value, value, why}
-#define EACH(field, tlc, qlc, why) {offsetof(struct drive_config, field), tlc, qlc, why}
+#define BOTH(field, value, why)                                                                    \
+    { offsetof(struct drive_config, field), value, value, why }
+#define EACH(field, tlc, qlc, why)                                                                 \
+    { offsetof(struct drive_config, field), tlc, qlc, why }
 
 const struct drive_default drive_defaults[] = {
     BOTH(pcie_lanes, 4, "data-centre drives have four lanes"),

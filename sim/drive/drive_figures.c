@@ -18,11 +18,11 @@
 #define PETA (TERA * 1000)
 
 #define ROW(key, kind, field, least, most, help)                                                   \
-    {key, FIGURE_##kind, offsetof(struct drive_config, field), least, most, false, help, NULL}
+    { key, FIGURE_##kind, offsetof(struct drive_config, field), least, most, false, help, NULL }
 #define FIT(key, kind, field, least, most, help)                                                   \
-    {key, FIGURE_##kind, offsetof(struct drive_config, field), least, most, true, help, NULL}
-#define WORDS(key, field, choices, help)                                                            \
-    {key, FIGURE_WORD, offsetof(struct drive_config, field), 0, 0, true, help, choices}
+    { key, FIGURE_##kind, offsetof(struct drive_config, field), least, most, true, help, NULL }
+#define WORDS(key, field, choices, help)                                                           \
+    { key, FIGURE_WORD, offsetof(struct drive_config, field), 0, 0, true, help, choices }
 
 /* The words' numbers are those of the FTL's enums. */
 _Static_assert(FTL_GC_OWN == 0 && FTL_GC_SHARED == 1 && FTL_GC_MIXED == 2, "own|shared|mixed");
@@ -42,10 +42,10 @@ const struct figure_row drive_figures[] = {
     ROW("random_write_block", SIZE, random_write_block_bytes, 512, MIB, "block of random_write"),
     ROW("read_latency", DURATION, read_latency_ns, KILO, GIGA, "one 4 KiB read at a time"),
     ROW("write_latency", DURATION, write_latency_ns, KILO, GIGA, "one 4 KiB write at a time"),
-    ROW("drive_writes_per_day", RATIO, drive_writes_per_day, KILO, KILO * MEGA,
+    ROW("drive_writes_per_day", RATIO, drive_writes_per_day, KILO, KILO *MEGA,
         "rated writes of the whole drive a day, at random in indirection units"),
-    ROW("sequential_drive_writes_per_day", RATIO, sequential_drive_writes_per_day, KILO,
-        KILO * MEGA, "the same, written in order"),
+    ROW("sequential_drive_writes_per_day", RATIO, sequential_drive_writes_per_day, KILO, KILO *MEGA,
+        "the same, written in order"),
     ROW("warranty_years", COUNT, warranty_years, 1, 30, "years that the rating is for"),
     ROW("rated_writes", SIZE, rated_written_bytes, MIB, 1000 * PETA,
         "rated bytes over the drive's life, at random in indirection units"),

@@ -21,13 +21,12 @@ struct list {
 static void add_words(struct list *list, const char *name, const char *text, const char *origin,
                       const char *source) {
     if (text != NULL) {
-        list->rows[list->count++] =
-            (struct drive_row){.group = "identity",
-                               .name = name,
-                               .text = text,
-                               .unit = "",
-                               .origin = origin,
-                               .source = source != NULL ? source : ""};
+        list->rows[list->count++] = (struct drive_row){.group = "identity",
+                                                       .name = name,
+                                                       .text = text,
+                                                       .unit = "",
+                                                       .origin = origin,
+                                                       .source = source != NULL ? source : ""};
     }
 }
 

@@ -9,9 +9,9 @@
 
 /* One line of `ckptsim show drive`. */
 struct drive_row {
-    const char *group; /* heading: identity, sheet, flash, mechanisms, measured, derived */
+    const char *group;       /* heading: identity, sheet, flash, mechanisms, measured, derived */
     const char *name, *text; /* "sequential_write", "8.7 GB/s" */
-    uint64_t number;   /* in `unit`; 0 for words */
+    uint64_t number;         /* in `unit`; 0 for words */
     const char *unit;
     const char *origin; /* sheet, measured, fitted, family default, derived, unknown */
     const char *source; /* "" when none is given */

@@ -2,9 +2,9 @@
  *
  *   unit, blocks -> rating -> spare share -> raw bytes -> dies -> superblocks -> endurance
  *
- * The spare share is rarely stated, yet a sheet's own rates imply it: a full drive written at random
- * spends sequential_write bytes a second on random_write x block bytes of the host, and how many
- * bytes are programmed for each depends on the spare share alone. */
+ * The spare share is rarely stated, yet a sheet's own rates imply it: a full drive written at
+ * random spends sequential_write bytes a second on random_write x block bytes of the host, and how
+ * many bytes are programmed for each depends on the spare share alone. */
 #include "sim/drive/drive_sheet.h"
 
 #include "base/check.h"
@@ -28,7 +28,7 @@ enum { DAYS_PER_YEAR = 365, SUPERBLOCKS_LEAST = 256, DIE_HALVINGS = 2 };
 #define DRIVE_FIELD(field) offsetof(struct drive_config, field)
 
 #define ROW(key, kind, field, help)                                                                \
-    {key, FIGURE_##kind, offsetof(struct drive_sheet, field), 0, 0, false, help, NULL}
+    { key, FIGURE_##kind, offsetof(struct drive_sheet, field), 0, 0, false, help, NULL }
 
 const struct figure_row drive_derived_figures[] = {
     ROW("bits_per_cell", COUNT, bits_per_cell, "bits of a flash cell"),
@@ -40,7 +40,8 @@ const struct figure_row drive_derived_figures[] = {
     ROW("raw_capacity", SIZE, raw_bytes, "flash for data, spare included"),
     ROW("superblocks", COUNT, superblock_count, "superblocks of the drive"),
     ROW("die_program_rate", RATE, die_program_rate, "one die programming"),
-    ROW("dies_program_rate", RATE, dies_program_rate, "all dies programming, were there no ceiling"),
+    ROW("dies_program_rate", RATE, dies_program_rate,
+        "all dies programming, were there no ceiling"),
     ROW("dies_read_rate", RATE, dies_read_rate, "all dies reading, were there no ceiling"),
     ROW("map_memory", SIZE, map_bytes, "DRAM for the map"),
     ROW("rated_media_writes", SIZE, rated_media_bytes, "programmed bytes the rating amounts to"),
@@ -60,8 +61,8 @@ double drive_amplification_of(double spare) { return write_amplification_fifo(1 
 static bool known(const struct figure *figure) { return figure->origin != FIGURE_UNKNOWN; }
 
 static void derive(struct figure *figure, double value, const char *how) {
-    *figure = (struct figure){
-        .value = (uint64_t)(value + 0.5), .origin = FIGURE_DERIVED, .source = how};
+    *figure =
+        (struct figure){.value = (uint64_t)(value + 0.5), .origin = FIGURE_DERIVED, .source = how};
 }
 
 /* Whole bytes: a double would round what lies beyond its 53 bits. */
@@ -97,17 +98,18 @@ static double link_bytes(uint64_t generation, uint64_t lanes) {
     return lane_rate(generation) * (double)lanes * 512 / 536;
 }
 
-/* Data-centre flash starts at PCIe 4; a faster read rate needs a faster link. */
+/* Data-centre flash starts at PCIe 4; a faster rate needs a faster link. */
 static void set_link(struct drive_sheet *sheet, struct arena *arena) {
     struct drive_config *drive = &sheet->drive;
     if (!known(&drive->pcie_generation)) {
         uint64_t generation = 4, lanes = drive->pcie_lanes.value;
         uint64_t read = drive->sequential_read_rate.value;
-        while (generation < 6 && link_bytes(generation, lanes) < (double)read) {
+        uint64_t write = drive->sequential_write_rate.value, most = read > write ? read : write;
+        while (generation < 6 && link_bytes(generation, lanes) < (double)most) {
             generation++;
         }
         derive(&drive->pcie_generation, (double)generation,
-               "the lowest from 4 on that carries the sequential read rate");
+               "the lowest from 4 on that carries the sequential rates");
     }
     uint64_t generation = drive->pcie_generation.value, lanes = drive->pcie_lanes.value;
     derive(&sheet->link_rate, link_bytes(generation, lanes),
@@ -187,11 +189,14 @@ static void spare_from_rates(struct drive_config *drive, struct arena *arena) {
 /* Drives rated for more writes a day have more spare flash: 3-DWPD sheets imply 21 to 38 %, those
  * of one write or less 9 to 14 %. */
 static void spare_by_class(struct drive_config *drive) {
-    bool mixed = known(&drive->drive_writes_per_day) && drive->drive_writes_per_day.value >= 2000000;
-    drive->over_provisioning = (struct figure){
-        .value = mixed ? 280000 : drive->nand == DRIVE_TLC ? 110000 : 120000,
-        .origin = FIGURE_DEFAULT,
-        .source = "the middle of what the sheets of drives with this rating imply"};
+    bool mixed =
+        known(&drive->drive_writes_per_day) && drive->drive_writes_per_day.value >= 2000000;
+    drive->over_provisioning =
+        (struct figure){.value = mixed                      ? 280000
+                                 : drive->nand == DRIVE_TLC ? 110000
+                                                            : 120000,
+                        .origin = FIGURE_DEFAULT,
+                        .source = "the middle of what the sheets of drives with this rating imply"};
 }
 
 static void set_spare(struct drive_sheet *sheet, struct arena *arena) {
@@ -311,7 +316,8 @@ static void set_map(struct drive_sheet *sheet) {
     uint64_t unit = sheet->drive.indirection_unit_bytes.value;
     bool wide = sheet->raw_bytes.value / unit > UINT32_MAX;
     derive(&sheet->map_bytes, 0,
-           wide ? "capacity / indirection_unit x 5 bytes" : "capacity / indirection_unit x 4 bytes");
+           wide ? "capacity / indirection_unit x 5 bytes"
+                : "capacity / indirection_unit x 4 bytes");
     sheet->map_bytes.value = sheet->drive.capacity_bytes.value / unit * (wide ? 5 : 4);
 }
 
@@ -350,8 +356,7 @@ static void set_endurance(struct drive_sheet *sheet, struct arena *arena) {
     } else {
         double amplification =
             drive_amplification_of((double)drive->over_provisioning.value / MILLION);
-        derive(&sheet->rated_media_bytes,
-               (double)drive->rated_written_bytes.value * amplification,
+        derive(&sheet->rated_media_bytes, (double)drive->rated_written_bytes.value * amplification,
                arena_printf(arena,
                             "rated_writes x %.3g, what random writes of whole units program at "
                             "this spare share, cleaned oldest first",

@@ -16,8 +16,9 @@
 enum drive_basis { DRIVE_AS_MEASURED, DRIVE_AS_STATED };
 
 struct drive_sheet {
-    struct drive_config drive; /* complete: only rated_sequential_bytes, sequential_drive_writes_per_day
-                                * and slc_stage_rate may still be unknown */
+    struct drive_config
+        drive; /* complete: only rated_sequential_bytes, sequential_drive_writes_per_day
+                * and slc_stage_rate may still be unknown */
     enum drive_basis basis;
 
     struct figure bits_per_cell;
@@ -29,7 +30,7 @@ struct drive_sheet {
     struct figure raw_bytes;
     struct figure superblock_count;
     struct figure die_program_rate, dies_program_rate, dies_read_rate;
-    struct figure map_bytes; /* DRAM of the map */
+    struct figure map_bytes;         /* DRAM of the map */
     struct figure rated_media_bytes; /* programmed bytes that the rating amounts to */
     struct figure program_cycles;    /* the same over the raw bytes */
 };

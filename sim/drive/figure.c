@@ -32,8 +32,8 @@ static bool cut_ending(const char *text, const char *ending, char *word) {
 static enum status parse_rate(const char *text, uint64_t *value, struct error *err) {
     char word[WORD];
     if (!cut_ending(text, "/s", word)) {
-        return error_set(err, ERR_USAGE, "'%.60s' is not a rate; a rate is a size a second: 8.7GB/s",
-                         text);
+        return error_set(err, ERR_USAGE,
+                         "'%.60s' is not a rate; a rate is a size a second: 8.7GB/s", text);
     }
     return units_parse_size(word, value, err);
 }
@@ -112,8 +112,8 @@ static const char *size_text(uint64_t bytes, char *buffer) {
 }
 
 const char *figure_text(enum figure_kind kind, uint64_t value, char *buffer) {
-    static const struct step rates[] = {{1e12, "TB/s"}, {1e9, "GB/s"}, {1e6, "MB/s"},
-                                        {1e3, "kB/s"},  {1, "B/s"}};
+    static const struct step rates[] = {
+        {1e12, "TB/s"}, {1e9, "GB/s"}, {1e6, "MB/s"}, {1e3, "kB/s"}, {1, "B/s"}};
     static const struct step iops[] = {{1e3, "k/s"}, {1, "/s"}};
     static const struct step times[] = {{1e9, "s"}, {1e6, "ms"}, {1e3, "us"}, {1, "ns"}};
     switch (kind) {

@@ -71,7 +71,8 @@ enum status figures_refuse_unknown(const struct yaml_node *map, const struct fig
 struct figure *figure_of(const struct figure_row *row, void *target);
 const struct figure *figure_in(const struct figure_row *row, const void *target);
 
-/* Writes a value as people read it, "8.7 GB/s", into a buffer of FIGURE_TEXT; returns the buffer. */
+/* Writes a value as people read it, "8.7 GB/s", into a buffer of FIGURE_TEXT; returns the buffer.
+ */
 const char *figure_text(enum figure_kind kind, uint64_t value, char *buffer);
 /* The same for a row, words too. */
 const char *figure_row_text(const struct figure_row *row, uint64_t value, char *buffer);

@@ -11,7 +11,7 @@
 #define TERA (MEGA * MEGA)
 
 #define ROW(key, kind, field, least, most, help)                                                   \
-    {key, FIGURE_##kind, offsetof(struct host_config, field), least, most, false, help, NULL}
+    { key, FIGURE_##kind, offsetof(struct host_config, field), least, most, false, help, NULL }
 
 const struct figure_row host_figures[] = {
     ROW("rank_write_new", RATE, rank_write_new_rate, MEGA, TERA,
