@@ -1,0 +1,86 @@
+#ifndef CKPTSIM_SIM_DRIVE_DRIVE_ENGINE_H
+#define CKPTSIM_SIM_DRIVE_DRIVE_ENGINE_H
+
+#include "base/error.h"
+#include "io/engine.h"
+#include "sim/drive/ftl.h"
+#include "sim/drive/placement.h"
+
+#include <stdint.h>
+
+/* A simulated drive behind the engine contract, in virtual time. What a write passes through:
+ *
+ *   rank ──(host: its own rate)──> page cache or request ──(write-back, rank by rank)──> placement
+ *        ──> link ──> controller ──> FTL and NAND (host, unit and GC bytes share the program rate)
+ *
+ * Buffered, a write is done when the page cache has it, and ranks are slowed to what the drive takes
+ * once dirty_limit_bytes wait; otherwise it is done when the drive has it. The drive takes one piece
+ * of one rank after another; a piece goes into the FTL as a whole, so that how ranks mix in a
+ * superblock follows from the pieces. Everything is decided by the configuration and its seed. */
+
+enum drive_discard { DRIVE_DISCARD_NONE, DRIVE_DISCARD_DELETE, DRIVE_DISCARD_FSTRIM };
+
+/* How fast each station is. */
+struct drive_rates {
+    uint64_t link_bytes_per_s;
+    uint64_t controller_bytes_per_s; /* sequential writes as the data sheet has them */
+    uint64_t program_bytes_per_s;    /* NAND: host and garbage collection together */
+    uint64_t idle_mw, active_mw;     /* active: while the NAND programs */
+};
+
+/* What the writing process can deliver. */
+struct drive_host {
+    uint64_t rank_new_bytes_per_s, rank_reused_bytes_per_s; /* of one rank; UINT64_MAX: no limit */
+    uint64_t total_bytes_per_s;                             /* of all; UINT64_MAX: no limit */
+    uint64_t dirty_limit_bytes; /* page cache: writers wait beyond this; buffered only */
+    uint64_t write_back_bytes;  /* of one file in a row */
+};
+
+struct drive_engine_config {
+    uint64_t capacity_bytes; /* of the file system */
+    struct ftl_config ftl;
+    struct drive_rates rates;
+    struct drive_host host;
+    enum placement_policy placement;
+    enum drive_discard discard;
+    uint64_t commit_ns; /* of the file system's journal: freed space is used again after it */
+    bool buffered;           /* through the page cache */
+    bool used_before;        /* every address was written once, in order, and never discarded */
+    uint32_t ranks;
+    uint64_t seed;
+};
+
+/* The stations that a byte passes, for utilization and the bottleneck's name. */
+enum drive_station {
+    DRIVE_STATION_HOST,
+    DRIVE_STATION_LINK,
+    DRIVE_STATION_CONTROLLER,
+    DRIVE_STATION_NAND,
+    DRIVE_STATIONS,
+};
+
+/* Since the engine was opened. */
+struct drive_stats {
+    uint64_t now_ns;
+    uint64_t busy_ns[DRIVE_STATIONS];
+    uint64_t host_bytes;  /* that the host sent */
+    uint64_t unit_bytes;  /* programmed for them, whole units */
+    uint64_t gc_bytes;    /* moved by garbage collection */
+    uint64_t nand_ns_for_gc;
+    uint64_t energy_mj;
+    struct ftl_stats ftl;
+    struct ftl_wear wear;
+};
+
+enum status drive_engine_open(const struct drive_engine_config *config, struct engine **engine,
+                              struct error *err);
+
+void drive_engine_stats(struct engine *engine, struct drive_stats *stats);
+
+/* Tells the drive of all free space, as fstrim does; takes no time. */
+void drive_engine_trim_free(struct engine *engine);
+
+const char *drive_discard_name(enum drive_discard discard);
+const char *drive_station_name(enum drive_station station);
+
+#endif
