@@ -6,14 +6,15 @@
  *
  * Large sequential writes need a run or two per bucket whatever the unit is. Scattered small writes
  * would make the shifting of runs quadratic; a bucket of theirs becomes dense, where a unit costs
- * O(1). It stays so until one write covers all of it. */
+ * O(1). Each time as many units of it were set as it has, its runs are counted, and it goes back to
+ * them if they have become few. */
 #include "sim/drive/ftl_map.h"
 
 #include "base/check.h"
 
 #include <string.h>
 
-enum { DENSE_CLASS = 12, RUNS_SMALLEST = 8 };
+enum { DENSE_CLASS = 12, RUNS_SMALLEST = 8, RUNS_FEW = FTL_BUCKET_RUNS_MAX / 4 };
 
 struct run {
     uint16_t first, last; /* within the bucket, both included */
@@ -28,6 +29,7 @@ struct ftl_bucket {
     uint16_t count; /* of runs */
     uint8_t class;  /* of the block that holds them */
     bool is_dense;
+    uint32_t set_units; /* of a dense bucket, since its runs were counted */
 };
 
 _Static_assert(FTL_BUCKET_UNITS * sizeof(uint32_t) == (uint64_t)FTL_POOL_SMALLEST << DENSE_CLASS,
@@ -216,19 +218,49 @@ static void set_runs(struct ftl_map *map, struct ftl_bucket *bucket, struct run 
     replace(map, bucket, from, to, with, count);
 }
 
+static uint32_t count_runs(const struct ftl_bucket *bucket) {
+    uint32_t runs = 0;
+    struct run run = {.last = 0};
+    for (uint32_t at = 0; at < FTL_BUCKET_UNITS; at = (uint32_t)run.last + 1) {
+        if (!next_dense(bucket, at, FTL_BUCKET_UNITS - 1, &run)) {
+            break;
+        }
+        runs++;
+    }
+    return runs;
+}
+
+static void make_runs(struct ftl_map *map, struct ftl_bucket *bucket, uint32_t count) {
+    struct ftl_bucket dense = *bucket;
+    *bucket = (struct ftl_bucket){0};
+    reserve(map, bucket, count);
+    uint32_t at = 0;
+    for (; bucket->count < count; bucket->count++) {
+        struct run *run = &bucket->runs[bucket->count];
+        bool found = next_dense(&dense, at, FTL_BUCKET_UNITS - 1, run);
+        CHECK(found);
+        at = (uint32_t)run->last + 1;
+    }
+    map->runs += count;
+    map->dense_buckets--;
+    release(map, &dense);
+}
+
 static void set_dense(struct ftl_map *map, struct ftl_bucket *bucket, struct run set) {
     for (uint32_t unit = set.first; unit <= set.last; unit++) {
         map->mapped_units -= bucket->dense[unit] != FTL_UNMAPPED;
         map->mapped_units += set.superblock != FTL_UNMAPPED;
         bucket->dense[unit] = set.superblock;
     }
-    if (run_units(&set) < FTL_BUCKET_UNITS) {
+    bucket->set_units += run_units(&set);
+    if (bucket->set_units < FTL_BUCKET_UNITS) {
         return;
     }
-    map->mapped_units -= set.superblock != FTL_UNMAPPED ? FTL_BUCKET_UNITS : 0;
-    map->dense_buckets--;
-    release(map, bucket);
-    set_runs(map, bucket, set);
+    bucket->set_units = 0;
+    uint32_t runs = count_runs(bucket);
+    if (runs <= RUNS_FEW) {
+        make_runs(map, bucket, runs);
+    }
 }
 
 void ftl_map_set(struct ftl_map *map, const struct ftl_piece *piece) {
