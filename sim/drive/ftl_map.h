@@ -10,7 +10,7 @@
 
 enum {
     FTL_BUCKET_UNITS = 65536,   /* logical units of one bucket */
-    FTL_BUCKET_RUNS_MAX = 8192, /* beyond these a bucket holds one superblock per unit */
+    FTL_BUCKET_RUNS_MAX = 4096, /* beyond these a bucket holds one superblock per unit */
 };
 
 #define FTL_UNMAPPED UINT32_MAX
