@@ -16,11 +16,11 @@
 #define DEVICE_LEAST_BYTES UINT64_C(1000000000)
 
 struct device {
-    const char *root;      /* the caller's */
+    const char *root; /* the caller's */
     bool found;
-    char missing[160];     /* not found: why */
-    char name[64];         /* what the file system lies on: nvme0n1p1, dm-0 */
-    char disk[64];         /* the drive below: nvme0n1 */
+    char missing[160]; /* not found: why */
+    char name[64];     /* what the file system lies on: nvme0n1p1, dm-0 */
+    char disk[64];     /* the drive below: nvme0n1 */
 };
 
 /* Finds the device of an existing path. */

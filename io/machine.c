@@ -107,8 +107,8 @@ static void copy_field(char *into, size_t size, const char *field) {
     unescape(into);
 }
 
-/* "36 35 98:0 /root /point rw,noatime master:1 - ext4 /dev/sda1 rw,errors=continue": six fields, any
- * number of tagged ones, a dash, three fields. */
+/* "36 35 98:0 /root /point rw,noatime master:1 - ext4 /dev/sda1 rw,errors=continue": six fields,
+ * any number of tagged ones, a dash, three fields. */
 static bool parse_mount(char *line, struct machine_mount *mount) {
     char *fields[6], *save = NULL;
     line[strcspn(line, "\n")] = '\0';

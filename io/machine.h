@@ -6,8 +6,9 @@
 #include <limits.h>
 #include <stdbool.h>
 
-/* What a run ran on: the host, and the file system that holds a path. `root` stands before /proc and
- * /sys; it is "" but in tests, which bring a tree of their own. What cannot be found is left out. */
+/* What a run ran on: the host, and the file system that holds a path. `root` stands before /proc
+ * and /sys; it is "" but in tests, which bring a tree of their own. What cannot be found is left
+ * out. */
 
 /* hostname, kernel, cpu_model, cpus, memory_bytes, build. */
 void machine_facts(const char *root, struct facts *facts);

@@ -14,7 +14,8 @@
 
 enum { OCP_LOG_PAGE = 0xc0, DATA_UNIT_BYTES = 512 * 1000 };
 
-/* AFD514C97C6F4F9CA4F2BFEA2810AFC5h, lowest byte first. Other vendors keep other things under C0h. */
+/* AFD514C97C6F4F9CA4F2BFEA2810AFC5h, lowest byte first. Other vendors keep other things under C0h.
+ */
 static const uint8_t ocp_guid[16] = {0xc5, 0xaf, 0x10, 0x28, 0xea, 0xbf, 0xf2, 0xa4,
                                      0x9c, 0x4f, 0x6f, 0x7c, 0xc9, 0x14, 0xd5, 0xaf};
 

@@ -4,8 +4,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What an NVMe drive counts itself: log page 02h, which every drive has (SMART), and log page C0h of
- * the OCP Datacenter NVMe SSD Specification, which data centre drives have. Both are 512 bytes. */
+/* What an NVMe drive counts itself: log page 02h, which every drive has (SMART), and log page C0h
+ * of the OCP Datacenter NVMe SSD Specification, which data centre drives have. Both are 512 bytes.
+ */
 
 enum { NVME_HEALTH_LOG_BYTES = 512, NVME_HEALTH_WHY = 160 };
 

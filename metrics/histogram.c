@@ -125,7 +125,8 @@ static enum status read_bucket(const struct yaml_node *pair, uint64_t first_allo
         return ERR_USAGE;
     }
     if (*index < first_allowed || *index >= HISTOGRAM_BUCKETS || count == 0) {
-        return yaml_error(pair, err, "histogram: bucket %llu with count %llu is out of order or range",
+        return yaml_error(pair, err,
+                          "histogram: bucket %llu with count %llu is out of order or range",
                           (unsigned long long)*index, (unsigned long long)count);
     }
     histogram->buckets[*index] = count;

@@ -13,14 +13,15 @@
 enum { HISTOGRAM_SUB = 64, HISTOGRAM_BUCKETS = 59 * 64 };
 
 struct histogram {
-    uint64_t count, sum, minimum, maximum; /* minimum and maximum are exact; of 0 values all are 0 */
+    uint64_t count, sum, minimum,
+        maximum; /* minimum and maximum are exact; of 0 values all are 0 */
     uint64_t buckets[HISTOGRAM_BUCKETS];
 };
 
 void histogram_add(struct histogram *histogram, uint64_t value);
 void histogram_merge(struct histogram *into, const struct histogram *from);
-/* The smallest bucket's upper bound (at most the exact maximum) below which `share` (0..1) lies; 0 of
- * an empty histogram. */
+/* The smallest bucket's upper bound (at most the exact maximum) below which `share` (0..1) lies; 0
+ * of an empty histogram. */
 uint64_t histogram_percentile(const struct histogram *histogram, double share);
 
 /* {count, sum_ns, min_ns, max_ns, buckets}; buckets holds [index, count] of those not empty. */

@@ -114,8 +114,8 @@ enum status journal_resume(struct journal *journal, const char *path,
 
 enum status journal_add(struct journal *journal, const struct result *result,
                         const struct checkpoint_record *record, bool settled,
-                        const struct histogram *write_latency,
-                        const struct histogram *sync_latency, struct error *err) {
+                        const struct histogram *write_latency, const struct histogram *sync_latency,
+                        struct error *err) {
     struct line line;
     begin_line(&line);
     json_bool(&line.json, "settled", settled);

@@ -13,7 +13,8 @@
  * line may be torn; a line counts once its newline is there.
  *
  *   {"journal":1,"run_id":...,"program_version":...,"kind":...,"started":...,"settings":{...}}
- *   {"settled":true,"record":{...as in checkpoints[]...},"write_latency":{...},"fsync_latency":{...}}
+ *   {"settled":true,"record":{...as in
+ * checkpoints[]...},"write_latency":{...},"fsync_latency":{...}}
  *   ... */
 
 enum { JOURNAL_VERSION = 1 };
@@ -36,8 +37,8 @@ struct journal_content {
     struct checkpoint_record *checkpoints;
     bool *settled; /* of each checkpoint: a resumed run need not write it again */
     struct histogram write_latency, sync_latency; /* of all of them */
-    uint64_t whole_bytes; /* up to here lines are whole */
-    bool torn;            /* something followed that was not */
+    uint64_t whole_bytes;                         /* up to here lines are whole */
+    bool torn;                                    /* something followed that was not */
 };
 
 /* A new journal with its first line from run_id, version, kind, started and settings; what was
@@ -49,18 +50,18 @@ enum status journal_create(struct journal *journal, const char *path, const stru
 enum status journal_resume(struct journal *journal, const char *path,
                            const struct journal_content *content, struct error *err);
 
-/* Adds a checkpoint and its own two histograms, as the recorder holds them when it ends. Settled says
- * that it is complete or ended its pass, not that it was interrupted. */
+/* Adds a checkpoint and its own two histograms, as the recorder holds them when it ends. Settled
+ * says that it is complete or ended its pass, not that it was interrupted. */
 enum status journal_add(struct journal *journal, const struct result *result,
                         const struct checkpoint_record *record, bool settled,
-                        const struct histogram *write_latency,
-                        const struct histogram *sync_latency, struct error *err);
+                        const struct histogram *write_latency, const struct histogram *sync_latency,
+                        struct error *err);
 
 /* A journal that was never opened (all zero and fd -1) may be closed too. */
 void journal_close(struct journal *journal);
 
-/* Reads all whole lines; texts and arrays live in the arena. The struct is large: let it live in the
- * arena as well. */
+/* Reads all whole lines; texts and arrays live in the arena. The struct is large: let it live in
+ * the arena as well. */
 enum status journal_read(const char *path, struct arena *arena, struct journal_content *content,
                          struct error *err);
 

@@ -1,5 +1,5 @@
-/* Reads a journal back. Lines are parsed one by one, each in an arena of its own that is thrown away
- * after it: the tree of a line is some thirty times its text. */
+/* Reads a journal back. Lines are parsed one by one, each in an arena of its own that is thrown
+ * away after it: the tree of a line is some thirty times its text. */
 #include "metrics/journal.h"
 
 #include "base/yaml.h"
@@ -196,8 +196,8 @@ static enum status map_file(const char *path, const char **text, size_t *length,
     }
     close(fd);
     if (!fits) {
-        return error_set(err, ERR_FAILED, "cannot read '%s': not a file of at most %llu bytes", path,
-                         (unsigned long long)JOURNAL_BYTES);
+        return error_set(err, ERR_FAILED, "cannot read '%s': not a file of at most %llu bytes",
+                         path, (unsigned long long)JOURNAL_BYTES);
     }
     return OK;
 }

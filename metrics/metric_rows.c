@@ -12,9 +12,7 @@ static struct metric_value number(double value) {
     return (struct metric_value){.known = isfinite(value), .number = value};
 }
 
-static double ratio(double part, double whole) {
-    return whole > 0 ? part / whole : NAN;
-}
+static double ratio(double part, double whole) { return whole > 0 ? part / whole : NAN; }
 
 static struct metric_value checkpoint_rate(const struct metric_row *row,
                                            const struct result *result, const void *record) {
@@ -188,8 +186,8 @@ static const struct metric_row latency_rows[] = {
      .help = "half of the requests took no longer; percentiles are up to 1/64 too high"},
     {"p90_seconds", "p90", 9, METRIC_NS, METRIC_LOWER, .compute = latency_percentile, .share = 0.9,
      .help = "90 % took no longer"},
-    {"p99_seconds", "p99", 9, METRIC_NS, METRIC_LOWER, .compute = latency_percentile,
-     .share = 0.99, .help = "99 % took no longer"},
+    {"p99_seconds", "p99", 9, METRIC_NS, METRIC_LOWER, .compute = latency_percentile, .share = 0.99,
+     .help = "99 % took no longer"},
     {"p99_9_seconds", "p99.9", 9, METRIC_NS, METRIC_LOWER, .compute = latency_percentile,
      .share = 0.999, .help = "99.9 % took no longer"},
     {"p99_99_seconds", "p99.99", 9, METRIC_NS, METRIC_LOWER, .compute = latency_percentile,
@@ -199,7 +197,7 @@ static const struct metric_row latency_rows[] = {
 };
 
 #define TABLE(table_name, table_rows, table_about)                                                 \
-    {.name = table_name, .about = table_about, .rows = table_rows, .count = COUNT_OF(table_rows)}
+    { .name = table_name, .about = table_about, .rows = table_rows, .count = COUNT_OF(table_rows) }
 
 const struct metric_table metric_checkpoints =
     TABLE("checkpoints", checkpoint_rows,

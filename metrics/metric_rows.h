@@ -12,8 +12,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* One row per metric. From the row come the key in result.json, the head in CSV, the column in text,
- * better-or-worse and docs/metrics.md. To add a metric: one row in metric_rows.c. */
+/* One row per metric. From the row come the key in result.json, the head in CSV, the column in
+ * text, better-or-worse and docs/metrics.md. To add a metric: one row in metric_rows.c. */
 
 enum metric_kind {
     METRIC_COUNT,    /* a whole number */
@@ -30,9 +30,9 @@ enum metric_kind {
 enum metric_better { METRIC_NEITHER, METRIC_LOWER, METRIC_HIGHER };
 
 struct metric_value {
-    bool known;      /* false: null in JSON, empty in CSV, "-" in text */
-    uint64_t whole;  /* COUNT, NS, BYTES, FLAG */
-    double number;   /* SECONDS, RATE, GIB_RATE, SHARE */
+    bool known;     /* false: null in JSON, empty in CSV, "-" in text */
+    uint64_t whole; /* COUNT, NS, BYTES, FLAG */
+    double number;  /* SECONDS, RATE, GIB_RATE, SHARE */
     const char *text;
 };
 
@@ -46,8 +46,8 @@ struct metric_row {
     /* Computes one that is not recorded; result may be needed for what lies outside the record. */
     struct metric_value (*compute)(const struct metric_row *row, const struct result *result,
                                    const void *record);
-    double share;      /* of a percentile */
-    const char *help;  /* one sentence, lower case, no full stop */
+    double share;     /* of a percentile */
+    const char *help; /* one sentence, lower case, no full stop */
 };
 
 struct metric_table {
@@ -70,8 +70,8 @@ const struct metric_row *metric_find(const struct metric_table *table, const cha
 /* One record as key and value pairs into the map that is open. */
 void metric_write_json(const struct metric_table *table, const struct result *result,
                        const void *record, struct json *json);
-/* Takes back what metric_write_json wrote: the recorded values; computed ones are passed over. A key
- * that is missing or wrong is an error. */
+/* Takes back what metric_write_json wrote: the recorded values; computed ones are passed over. A
+ * key that is missing or wrong is an error. */
 enum status metric_read(const struct metric_table *table, const struct yaml_node *map,
                         struct arena *arena, void *record, struct error *err);
 

@@ -75,8 +75,8 @@ void metric_write_json(const struct metric_table *table, const struct result *re
     }
 }
 
-/* "467.930000001" to ns. Through a double the last digit of a run of 104 days and more would be lost,
- * and the reader would not return what was written. */
+/* "467.930000001" to ns. Through a double the last digit of a run of 104 days and more would be
+ * lost, and the reader would not return what was written. */
 static bool parse_seconds(const char *text, uint64_t *ns) {
     uint64_t whole = 0, fraction = 0, unit = NS_PER_SECOND;
     const char *at = text;

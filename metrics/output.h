@@ -13,7 +13,8 @@ typedef void output_writer(const struct result *result, FILE *stream);
 enum status output_write(const char *path, const struct result *result, output_writer *writer,
                          struct error *err);
 
-/* Syncs the folder that holds path, so that a new name in it survives a power loss; 0 or an errno. */
+/* Syncs the folder that holds path, so that a new name in it survives a power loss; 0 or an errno.
+ */
 int output_sync_folder_of(const char *path);
 
 #endif

@@ -98,9 +98,7 @@ struct checkpoint_record *recorder_end(struct recorder *recorder, bool complete,
     return record;
 }
 
-uint64_t recorder_bytes(const struct recorder *recorder) {
-    return recorder->now.bytes;
-}
+uint64_t recorder_bytes(const struct recorder *recorder) { return recorder->now.bytes; }
 
 uint32_t recorder_furthest_behind(const struct recorder *recorder) {
     uint32_t behind = UINT32_MAX;

@@ -36,13 +36,14 @@ void recorder_request(struct recorder *recorder, uint32_t rank, enum recorder_op
 /* The rank has its last byte (and fsync) done. A rank that never says so did not finish; one with
  * nothing to write says so at start_ns. */
 void recorder_rank_end(struct recorder *recorder, uint32_t rank, uint64_t end_ns);
-/* All ranks are done, or the checkpoint broke (complete false, note says why; copied): the record is
- * added to the result. A broken one's duration runs to the last completion of any rank. The caller
- * fills commit_ns, used_bytes, total_bytes, device_bytes after (RESULT_UNKNOWN until then). */
+/* All ranks are done, or the checkpoint broke (complete false, note says why; copied): the record
+ * is added to the result. A broken one's duration runs to the last completion of any rank. The
+ * caller fills commit_ns, used_bytes, total_bytes, device_bytes after (RESULT_UNKNOWN until then).
+ */
 struct checkpoint_record *recorder_end(struct recorder *recorder, bool complete, const char *note);
 
-/* Live figures of the checkpoint under way, for progress: bytes so far, and the rank furthest behind
- * (by bytes) among those not done, or UINT32_MAX where all are. */
+/* Live figures of the checkpoint under way, for progress: bytes so far, and the rank furthest
+ * behind (by bytes) among those not done, or UINT32_MAX where all are. */
 uint64_t recorder_bytes(const struct recorder *recorder);
 uint32_t recorder_furthest_behind(const struct recorder *recorder);
 

@@ -75,7 +75,8 @@ static void write_chart(const struct result *result, FILE *stream) {
         }
     }
     chart_flush(&chart);
-    fprintf(stream, "\n%*sa mark is %s%u checkpoint%s; the highest is %.3f s, heights count from 0\n",
+    fprintf(stream,
+            "\n%*sa mark is %s%u checkpoint%s; the highest is %.3f s, heights count from 0\n",
             TEXT_LABEL, "", group > 1 ? "the mean of up to " : "", group, group > 1 ? "s" : "",
             (double)all.max_ns / 1e9);
 }
@@ -99,9 +100,10 @@ static void compare_passes(const struct pass_record *before, const struct pass_r
     bool single = before->checkpoints == 1 && after->checkpoints == 1;
     char left[UNITS_TEXT], right[UNITS_TEXT];
     if (fabs(change) <= spread || change == 0) {
-        text_line(stream, "", "pass %u against pass %u: no change beyond the spread of checkpoints "
-                  "within a pass (%+.1f %%, standard deviation %.1f %%)", after->pass, before->pass,
-                  change * 100, spread * 100);
+        text_line(stream, "",
+                  "pass %u against pass %u: no change beyond the spread of checkpoints "
+                  "within a pass (%+.1f %%, standard deviation %.1f %%)",
+                  after->pass, before->pass, change * 100, spread * 100);
         return;
     }
     text_line(stream, "", "pass %u took %.1f %% %s per checkpoint than pass %u (%s against %s)%s",
@@ -112,9 +114,10 @@ static void compare_passes(const struct pass_record *before, const struct pass_r
 
 static void describe_drift(const struct pass_record *pass, FILE *stream) {
     if (isfinite(pass->drift) && fabs(pass->drift) >= drift_worth_telling) {
-        text_line(stream, "", "within pass %u times %s by %.1f %% from the first quarter of its "
-                  "checkpoints to the last", pass->pass, pass->drift > 0 ? "rose" : "fell",
-                  fabs(pass->drift) * 100);
+        text_line(stream, "",
+                  "within pass %u times %s by %.1f %% from the first quarter of its "
+                  "checkpoints to the last",
+                  pass->pass, pass->drift > 0 ? "rose" : "fell", fabs(pass->drift) * 100);
     }
 }
 
@@ -207,9 +210,11 @@ static void write_amplification(const struct facts *device, FILE *stream) {
     const struct fact *why = facts_get(device, "write_amplification_missing");
     if (media != NULL && host != NULL && host->number > 0) {
         char left[TEXT_BYTES], right[TEXT_BYTES];
-        text_line(stream, "write amplif.", "%.2f: the drive wrote %s to its media for %s from the "
-                  "host (its own counters, measured)", (double)media->number / (double)host->number,
-                  text_bytes(media->number, left), text_bytes(host->number, right));
+        text_line(stream, "write amplif.",
+                  "%.2f: the drive wrote %s to its media for %s from the "
+                  "host (its own counters, measured)",
+                  (double)media->number / (double)host->number, text_bytes(media->number, left),
+                  text_bytes(host->number, right));
     } else {
         text_line(stream, "write amplif.", "not available: %s",
                   why != NULL && why->text != NULL ? why->text : "no counters were read");
@@ -234,8 +239,10 @@ static void write_device(const struct result *result, FILE *stream) {
 
 static void write_end(const struct result *result, FILE *stream) {
     char span[UNITS_TEXT];
-    text_line(stream, "figures", "all times and bytes are %s%s; means, rates, shares, percentiles "
-              "and differences are computed from them", result_kind_name(result->kind),
+    text_line(stream, "figures",
+              "all times and bytes are %s%s; means, rates, shares, percentiles "
+              "and differences are computed from them",
+              result_kind_name(result->kind),
               result->kind == RESULT_SIMULATED ? ", none was taken on a drive" : "");
     text_line(stream, "outcome", "%s%s after %s%s%s", result_partial(result) ? "PARTIAL: " : "",
               result_outcome_name(result->outcome), units_span(result->elapsed_ns, span),

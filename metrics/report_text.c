@@ -7,14 +7,13 @@
 
 #include <string.h>
 
-static const char *or_unknown(const char *text) {
-    return text != NULL ? text : "unknown";
-}
+static const char *or_unknown(const char *text) { return text != NULL ? text : "unknown"; }
 
 static void write_ranks(const struct result_plan *plan, FILE *stream) {
     unsigned long long all = (unsigned long long)(plan->tp * plan->pp * plan->dp);
     if (plan->ranks != all) {
-        text_line(stream, "ranks", "the first %llu of %llu = TP %llu x PP %llu x DP %llu, ZeRO stage %llu",
+        text_line(stream, "ranks",
+                  "the first %llu of %llu = TP %llu x PP %llu x DP %llu, ZeRO stage %llu",
                   (unsigned long long)plan->ranks, all, (unsigned long long)plan->tp,
                   (unsigned long long)plan->pp, (unsigned long long)plan->dp,
                   (unsigned long long)plan->zero_stage);
@@ -33,8 +32,10 @@ static void write_sizes(const struct result_plan *plan, FILE *stream) {
     text_line(stream, "a rank writes", "%s to %s", text_bytes(plan->smallest_rank_bytes, model),
               text_bytes(plan->largest_rank_bytes, all));
     if (plan->scale < 1) {
-        text_line(stream, "scale", "%g: every tensor is shrunk by this, so sizes above are not the "
-                  "model's own", plan->scale);
+        text_line(stream, "scale",
+                  "%g: every tensor is shrunk by this, so sizes above are not the "
+                  "model's own",
+                  plan->scale);
     } else {
         text_line(stream, "scale", "1, full size");
     }
@@ -70,7 +71,8 @@ static void write_means(const struct result *result, FILE *stream) {
     }
     text_line(stream, "memory", "%s at most", text_bytes(plan->memory_bytes, bytes));
     if (plan->payload_bytes_per_second > 0) {
-        text_line(stream, "payload", "one worker makes %s (measured): a ceiling per worker that is ours, not "
+        text_line(stream, "payload",
+                  "one worker makes %s (measured): a ceiling per worker that is ours, not "
                   "the drive's",
                   units_rate(plan->payload_bytes_per_second, rate));
     }
@@ -91,9 +93,9 @@ static void write_settings(const struct settings *settings, FILE *stream) {
     for (size_t i = 0; settings != NULL && i < settings->count && used < sizeof words; i++) {
         const struct setting_value *value = &settings->values[i];
         if (differs(&settings->rows[i], value)) {
-            int length = snprintf(words + used, sizeof words - used, "%s%s %s (%s)",
-                                  used > 0 ? ", " : "", settings->rows[i].name, value->text,
-                                  value->origin);
+            int length =
+                snprintf(words + used, sizeof words - used, "%s%s %s (%s)", used > 0 ? ", " : "",
+                         settings->rows[i].name, value->text, value->origin);
             used += length > 0 ? (size_t)length : 0;
         }
     }

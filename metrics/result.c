@@ -12,9 +12,7 @@ uint32_t result_pass_count(const struct result *result) {
     return passes;
 }
 
-static double seconds(uint64_t ns) {
-    return (double)ns / 1e9;
-}
+static double seconds(uint64_t ns) { return (double)ns / 1e9; }
 
 /* Pass 0 stands for all of them. */
 static bool counts(const struct checkpoint_record *checkpoint, uint32_t pass) {
@@ -62,7 +60,8 @@ static double variance(const struct result *result, const struct pass_record *re
     return sum / record->checkpoints;
 }
 
-/* The mean of the last quarter against the first quarter's; a quarter is at least one checkpoint. */
+/* The mean of the last quarter against the first quarter's; a quarter is at least one checkpoint.
+ */
 static double drift(const struct result *result, const struct pass_record *record) {
     uint32_t quarter = record->checkpoints / 4 > 0 ? record->checkpoints / 4 : 1;
     uint32_t at = 0;
@@ -79,15 +78,18 @@ static double drift(const struct result *result, const struct pass_record *recor
     return record->checkpoints >= 2 ? last / first - 1 : NAN;
 }
 
-static double share(double part, double whole) {
-    return whole > 0 ? part / whole : NAN;
-}
+static double share(double part, double whole) { return whole > 0 ? part / whole : NAN; }
 
 static void describe(const struct result *result, uint32_t pass, struct pass_record *record) {
     struct pass_sums sums = {0};
-    *record = (struct pass_record){.pass = pass, .mean_seconds = NAN, .stdev_seconds = NAN,
-                                   .rank0_mean_seconds = NAN, .bytes_per_second = NAN,
-                                   .against_pass1 = NAN, .drift = NAN, .sync_share = NAN};
+    *record = (struct pass_record){.pass = pass,
+                                   .mean_seconds = NAN,
+                                   .stdev_seconds = NAN,
+                                   .rank0_mean_seconds = NAN,
+                                   .bytes_per_second = NAN,
+                                   .against_pass1 = NAN,
+                                   .drift = NAN,
+                                   .sync_share = NAN};
     add_up(result, record, &sums);
     if (record->checkpoints == 0) {
         record->device_bytes = RESULT_UNKNOWN;
@@ -119,8 +121,8 @@ const char *result_kind_name(enum result_kind kind) {
 
 const char *result_outcome_name(enum result_outcome outcome) {
     static const char *const names[] = {
-        [RESULT_RUNNING] = "running",         [RESULT_COMPLETE] = "complete",
-        [RESULT_DRIVE_FULL] = "drive_full",   [RESULT_INTERRUPTED] = "interrupted",
+        [RESULT_RUNNING] = "running",       [RESULT_COMPLETE] = "complete",
+        [RESULT_DRIVE_FULL] = "drive_full", [RESULT_INTERRUPTED] = "interrupted",
         [RESULT_FAILED] = "failed",
     };
     CHECK((size_t)outcome < COUNT_OF(names));

@@ -32,19 +32,19 @@ enum result_outcome {
 struct checkpoint_record {
     uint32_t pass, checkpoint; /* from 1; checkpoint counts within the pass */
     bool complete;
-    uint64_t start_ns;         /* since the run began; the barrier of all ranks */
-    uint64_t duration_ns;      /* barrier to the slowest rank's last byte and fsync */
-    uint64_t rank0_ns;         /* rank 0's own time, as DLIO reports it */
+    uint64_t start_ns;    /* since the run began; the barrier of all ranks */
+    uint64_t duration_ns; /* barrier to the slowest rank's last byte and fsync */
+    uint64_t rank0_ns;    /* rank 0's own time, as DLIO reports it */
     uint64_t fastest_ns;
     uint32_t slowest_rank, fastest_rank;
-    uint64_t bytes;            /* written, by all ranks */
-    uint64_t rank_ns_sum;      /* over ranks: barrier to own end */
-    uint64_t sync_ns_sum;      /* over ranks: in fsync */
-    uint64_t payload_ns_sum;   /* over ranks: making payload and checksums */
-    uint64_t commit_ns;        /* manifest, latest and folder syncs, after the end, or RESULT_UNKNOWN */
+    uint64_t bytes;          /* written, by all ranks */
+    uint64_t rank_ns_sum;    /* over ranks: barrier to own end */
+    uint64_t sync_ns_sum;    /* over ranks: in fsync */
+    uint64_t payload_ns_sum; /* over ranks: making payload and checksums */
+    uint64_t commit_ns; /* manifest, latest and folder syncs, after the end, or RESULT_UNKNOWN */
     uint64_t used_bytes, total_bytes; /* of the file system after it, or RESULT_UNKNOWN */
-    uint64_t device_bytes;     /* the block device counted as written, or RESULT_UNKNOWN */
-    const char *note;          /* NULL, or why it is not complete: file, offset, errno */
+    uint64_t device_bytes;            /* the block device counted as written, or RESULT_UNKNOWN */
+    const char *note;                 /* NULL, or why it is not complete: file, offset, errno */
 };
 
 struct result_plan {
@@ -62,7 +62,7 @@ struct result_plan {
 struct result {
     enum result_kind kind;
     enum result_outcome outcome;
-    const char *outcome_text;  /* one sentence: what ended the run, file and errno included */
+    const char *outcome_text; /* one sentence: what ended the run, file and errno included */
     const char *run_id, *version, *started; /* started: ISO 8601, UTC */
     uint64_t elapsed_ns;
     struct result_plan plan;
@@ -71,21 +71,21 @@ struct result {
     struct histogram write_latency, sync_latency;      /* ns per request */
     uint32_t checkpoint_count, checkpoint_capacity;
     struct checkpoint_record *checkpoints;
-    struct arena *arena;       /* notes and texts */
+    struct arena *arena; /* notes and texts */
 };
 
-/* Statistics of one pass over its complete checkpoints. Where there is none, or too few for a figure
- * (drift needs two), the doubles are NAN. */
+/* Statistics of one pass over its complete checkpoints. Where there is none, or too few for a
+ * figure (drift needs two), the doubles are NAN. */
 struct pass_record {
     uint32_t pass, checkpoints, broken; /* complete ones, and those that did not end */
     uint64_t bytes, duration_ns_sum, min_ns, max_ns;
-    double mean_seconds, stdev_seconds;      /* population, of the slowest rank's time */
+    double mean_seconds, stdev_seconds; /* population, of the slowest rank's time */
     double rank0_mean_seconds;
-    double bytes_per_second;                 /* bytes / sum of durations */
-    double against_pass1;                    /* mean / mean of pass 1 - 1 */
-    double drift;                            /* last quarter's mean / first quarter's mean - 1 */
-    double sync_share;                       /* sum of sync_ns_sum / sum of rank_ns_sum */
-    uint64_t device_bytes;                   /* or RESULT_UNKNOWN */
+    double bytes_per_second; /* bytes / sum of durations */
+    double against_pass1;    /* mean / mean of pass 1 - 1 */
+    double drift;            /* last quarter's mean / first quarter's mean - 1 */
+    double sync_share;       /* sum of sync_ns_sum / sum of rank_ns_sum */
+    uint64_t device_bytes;   /* or RESULT_UNKNOWN */
 };
 
 uint32_t result_pass_count(const struct result *result);

@@ -10,8 +10,8 @@
 
 #define GIB 1073741824.0
 
-/* "2024-08-13T10:00:00Z" plus ns, in the form that Python's isoformat gives DLIO: no Z, six decimals.
- * NULL where the start is not known. */
+/* "2024-08-13T10:00:00Z" plus ns, in the form that Python's isoformat gives DLIO: no Z, six
+ * decimals. NULL where the start is not known. */
 static const char *time_after(const char *started, uint64_t ns, char *buffer, size_t size) {
     struct tm tm = {0};
     if (started == NULL || strptime(started, "%Y-%m-%dT%H:%M:%S", &tm) == NULL) {
@@ -73,8 +73,7 @@ static void write_data(struct json *json) {
     json_count(json, "epochs", 1);
 }
 
-static void write_metric(const struct result *result, const struct truth *dlio,
-                         struct json *json) {
+static void write_metric(const struct result *result, const struct truth *dlio, struct json *json) {
     json_begin_map(json, "metric");
     json_number(json, "save_checkpoint_io_mean_GB_per_second", dlio->mean_gib_per_second);
     json_number(json, "save_checkpoint_io_stdev_GB_per_second", dlio->stdev_gib_per_second);

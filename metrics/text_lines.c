@@ -5,7 +5,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-/* Characters, not bytes, of the first `length` bytes: continuation bytes of UTF-8 take no column. */
+/* Characters, not bytes, of the first `length` bytes: continuation bytes of UTF-8 take no column.
+ */
 static int columns_of(const char *text, size_t length) {
     int columns = 0;
     for (size_t i = 0; i < length; i++) {
@@ -74,8 +75,8 @@ const char *text_facts(const struct facts *facts, char *buffer, size_t size) {
         fact_name(fact->key, is_bytes, name, sizeof name);
         const char *value = fact->text;
         if (value == NULL) {
-            value = is_bytes ? text_bytes(fact->number, number)
-                             : units_grouped(fact->number, number);
+            value =
+                is_bytes ? text_bytes(fact->number, number) : units_grouped(fact->number, number);
         }
         int length =
             snprintf(buffer + used, size - used, "%s%s %s", i > 0 ? ", " : "", name, value);

@@ -17,8 +17,8 @@ struct truth {
 struct truth truth_as_dlio_reports(const struct result *result);
 struct truth truth_as_mlperf_rules_say(const struct result *result);
 
-/* How far DLIO's figure lies above the rules' one, in percent; NAN without a checkpoint. The time is
- * negative and the throughput positive where rank 0 is not the slowest. */
+/* How far DLIO's figure lies above the rules' one, in percent; NAN without a checkpoint. The time
+ * is negative and the throughput positive where rank 0 is not the slowest. */
 double truth_seconds_difference_percent(const struct truth *dlio, const struct truth *rules);
 double truth_rate_difference_percent(const struct truth *dlio, const struct truth *rules);
 

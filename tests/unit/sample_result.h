@@ -16,10 +16,21 @@ struct sample_spec {
 };
 
 static const struct setting_row sample_rows[] = {
-    {.name = "passes", .type = SETTING_COUNT, .field = offsetof(struct sample_spec, passes),
-     .fallback = "3", .group = "run", .placeholder = "N", .help = "passes", .commands = 1},
-    {.name = "engine", .type = SETTING_TEXT, .field = offsetof(struct sample_spec, engine),
-     .group = "run", .placeholder = "NAME", .help = "engine", .commands = 1},
+    {.name = "passes",
+     .type = SETTING_COUNT,
+     .field = offsetof(struct sample_spec, passes),
+     .fallback = "3",
+     .group = "run",
+     .placeholder = "N",
+     .help = "passes",
+     .commands = 1},
+    {.name = "engine",
+     .type = SETTING_TEXT,
+     .field = offsetof(struct sample_spec, engine),
+     .group = "run",
+     .placeholder = "NAME",
+     .help = "engine",
+     .commands = 1},
 };
 
 #define SAMPLE_S UINT64_C(1000000000)
@@ -29,19 +40,24 @@ static struct checkpoint_record *sample_checkpoint(struct result *result, uint32
                                                    uint32_t checkpoint, uint64_t start_s,
                                                    uint64_t slowest_s, uint64_t rank0_s) {
     struct checkpoint_record *record = result_add_checkpoint(result);
-    *record = (struct checkpoint_record){.pass = pass, .checkpoint = checkpoint, .complete = true,
-                                         .start_ns = start_s * SAMPLE_S,
-                                         .duration_ns = slowest_s * SAMPLE_S,
-                                         .rank0_ns = rank0_s * SAMPLE_S,
-                                         .fastest_ns = rank0_s * SAMPLE_S,
-                                         .slowest_rank = 1, .fastest_rank = 0,
-                                         .bytes = 2 * SAMPLE_GIB,
-                                         .rank_ns_sum = (slowest_s + rank0_s) * SAMPLE_S,
-                                         .sync_ns_sum = SAMPLE_S, .payload_ns_sum = SAMPLE_S / 2,
-                                         .commit_ns = 5000000,
-                                         .used_bytes = (pass == 1 ? checkpoint : 4) * 2 * SAMPLE_GIB,
-                                         .total_bytes = 10 * SAMPLE_GIB,
-                                         .device_bytes = 2 * SAMPLE_GIB + 4096};
+    *record =
+        (struct checkpoint_record){.pass = pass,
+                                   .checkpoint = checkpoint,
+                                   .complete = true,
+                                   .start_ns = start_s * SAMPLE_S,
+                                   .duration_ns = slowest_s * SAMPLE_S,
+                                   .rank0_ns = rank0_s * SAMPLE_S,
+                                   .fastest_ns = rank0_s * SAMPLE_S,
+                                   .slowest_rank = 1,
+                                   .fastest_rank = 0,
+                                   .bytes = 2 * SAMPLE_GIB,
+                                   .rank_ns_sum = (slowest_s + rank0_s) * SAMPLE_S,
+                                   .sync_ns_sum = SAMPLE_S,
+                                   .payload_ns_sum = SAMPLE_S / 2,
+                                   .commit_ns = 5000000,
+                                   .used_bytes = (pass == 1 ? checkpoint : 4) * 2 * SAMPLE_GIB,
+                                   .total_bytes = 10 * SAMPLE_GIB,
+                                   .device_bytes = 2 * SAMPLE_GIB + 4096};
     return record;
 }
 
@@ -52,21 +68,39 @@ static void sample_fill(struct result *result, struct arena *arena) {
     settings_init(settings, sample_rows, 2, 1, &spec, arena);
     settings_set(settings, "passes", "2", "command line", &err);
     memset(result, 0, sizeof *result);
-    *result = (struct result){
-        .kind = RESULT_MEASURED, .outcome = RESULT_DRIVE_FULL,
-        .outcome_text = "pass 2 ended at checkpoint 5: no space left on device",
-        .run_id = "run-1", .version = "0.1.0", .started = "2024-08-13T10:00:00Z",
-        .elapsed_ns = 125 * SAMPLE_S, .settings = settings, .arena = arena};
+    *result =
+        (struct result){.kind = RESULT_MEASURED,
+                        .outcome = RESULT_DRIVE_FULL,
+                        .outcome_text = "pass 2 ended at checkpoint 5: no space left on device",
+                        .run_id = "run-1",
+                        .version = "0.1.0",
+                        .started = "2024-08-13T10:00:00Z",
+                        .elapsed_ns = 125 * SAMPLE_S,
+                        .settings = settings,
+                        .arena = arena};
     result->machine.arena = result->file_system.arena = arena;
     result->device.arena = result->engine.arena = arena;
-    result->plan = (struct result_plan){
-        .model = "llama3.1-8b", .layout = "dlio2", .layout_leaves_out = "nothing of note",
-        .parameters = 8030261248, .checkpoint_bytes = 2 * SAMPLE_GIB, .model_bytes = SAMPLE_GIB / 2,
-        .optimizer_bytes = SAMPLE_GIB + SAMPLE_GIB / 2, .files = 4, .ranks = 2, .tp = 2, .pp = 1,
-        .dp = 1, .zero_stage = 1, .largest_rank_bytes = SAMPLE_GIB + 512,
-        .smallest_rank_bytes = SAMPLE_GIB - 512, .scale = 0.02, .passes = 2,
-        .checkpoints_per_pass = 5, .run_bytes = 20 * SAMPLE_GIB, .memory_bytes = 256 << 20,
-        .payload_bytes_per_second = 8e9};
+    result->plan = (struct result_plan){.model = "llama3.1-8b",
+                                        .layout = "dlio2",
+                                        .layout_leaves_out = "nothing of note",
+                                        .parameters = 8030261248,
+                                        .checkpoint_bytes = 2 * SAMPLE_GIB,
+                                        .model_bytes = SAMPLE_GIB / 2,
+                                        .optimizer_bytes = SAMPLE_GIB + SAMPLE_GIB / 2,
+                                        .files = 4,
+                                        .ranks = 2,
+                                        .tp = 2,
+                                        .pp = 1,
+                                        .dp = 1,
+                                        .zero_stage = 1,
+                                        .largest_rank_bytes = SAMPLE_GIB + 512,
+                                        .smallest_rank_bytes = SAMPLE_GIB - 512,
+                                        .scale = 0.02,
+                                        .passes = 2,
+                                        .checkpoints_per_pass = 5,
+                                        .run_bytes = 20 * SAMPLE_GIB,
+                                        .memory_bytes = 256 << 20,
+                                        .payload_bytes_per_second = 8e9};
     facts_text(&result->machine, "hostname", "box");
     facts_text(&result->file_system, "type", "ext4");
     for (uint32_t i = 0; i < 4; i++) {

@@ -71,7 +71,8 @@ static void put_nvme(void) {
     put("/sys/devices/nvme0n1/device/model", "Pascari X200P          \n");
     put("/sys/devices/nvme0n1/stat", "1 2 3 4 5 6 7000 8 9\n");
     put("/sys/devices/nvme0n1/nvme0n1p1/partition", "1\n");
-    put("/sys/devices/nvme0n1/nvme0n1p1/stat", "       1        2     3    4  5 6  2000 8 9 10 11\n");
+    put("/sys/devices/nvme0n1/nvme0n1p1/stat",
+        "       1        2     3    4  5 6  2000 8 9 10 11\n");
     put("/sys/devices/dm-0/slaves/nvme0n1p1", "");
     put("/sys/devices/dm-0/stat", "0 0 0 0 0 0 3 0 0\n");
     put_link("/sys/dev/block/259:0", "../../devices/nvme0n1");
@@ -165,11 +166,12 @@ static void a_mount_names_its_device(void **state) {
     snprintf(folder, sizeof folder, "%s/a b/c", root);
     mkdir(odd, 0755);
     mkdir(folder, 0755);
-    snprintf(line, sizeof line,
-             "1 0 0:99 / / rw,relatime shared:1 - btrfs /dev/nvme0n1p1 rw,compress=zstd\n"
-             "not a mount\n"
-             "2 1 0:98 / %s/a\\040b rw,noatime shared:2 master:1 - nfs4 server:/x\\040y rw,vers=4\n",
-             root);
+    snprintf(
+        line, sizeof line,
+        "1 0 0:99 / / rw,relatime shared:1 - btrfs /dev/nvme0n1p1 rw,compress=zstd\n"
+        "not a mount\n"
+        "2 1 0:98 / %s/a\\040b rw,noatime shared:2 master:1 - nfs4 server:/x\\040y rw,vers=4\n",
+        root);
     put("/proc/self/mountinfo", line);
     assert_true(machine_find_mount(root, folder, &mount));
     assert_string_equal(mount.point, odd);
@@ -199,7 +201,8 @@ static void the_device_number_wins_over_depth(void **state) {
 
 static void facts_of_a_machine(void **state) {
     (void)state;
-    put("/proc/cpuinfo", "processor\t: 0\nmodel\t\t: 143\nmodel name\t: Gold 6430\nmodel name\t: x\n");
+    put("/proc/cpuinfo",
+        "processor\t: 0\nmodel\t\t: 143\nmodel name\t: Gold 6430\nmodel name\t: x\n");
     put("/proc/meminfo", "MemTotal:       32000 kB\nMemFree:  1 kB\n");
     machine_facts(root, &facts);
     assert_string_equal(fact("cpu_model"), "Gold 6430");
@@ -276,8 +279,11 @@ static void wrong_log_pages(void **state) {
 }
 
 static struct nvme_health reading(uint64_t host, uint64_t media) {
-    return (struct nvme_health){.smart_known = true, .media_known = true, .percentage_used = 3,
-                                .temperature_kelvin = 320, .host_written_bytes = host,
+    return (struct nvme_health){.smart_known = true,
+                                .media_known = true,
+                                .percentage_used = 3,
+                                .temperature_kelvin = 320,
+                                .host_written_bytes = host,
                                 .media_written_bytes = media};
 }
 
@@ -331,11 +337,18 @@ static void a_drive_that_cannot_be_opened(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(a_partition_leads_to_its_drive), CASE(a_whole_drive_is_its_own_disk),
-        CASE(a_mapped_device_leads_down), CASE(what_is_missing_has_a_reason),
-        CASE(a_mount_names_its_device), CASE(the_device_number_wins_over_depth),
-        CASE(facts_of_a_machine), CASE(facts_of_this_file_system), CASE(log_pages),
-        CASE(wrong_log_pages), CASE(a_run_has_its_difference), CASE(a_run_without_one_says_why),
+        CASE(a_partition_leads_to_its_drive),
+        CASE(a_whole_drive_is_its_own_disk),
+        CASE(a_mapped_device_leads_down),
+        CASE(what_is_missing_has_a_reason),
+        CASE(a_mount_names_its_device),
+        CASE(the_device_number_wins_over_depth),
+        CASE(facts_of_a_machine),
+        CASE(facts_of_this_file_system),
+        CASE(log_pages),
+        CASE(wrong_log_pages),
+        CASE(a_run_has_its_difference),
+        CASE(a_run_without_one_says_why),
         CASE(a_drive_that_cannot_be_opened),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

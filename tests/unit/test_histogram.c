@@ -41,14 +41,14 @@ static void small_values_are_exact(void **state) {
 static void ranks_do_not_slip_by_rounding(void **state) {
     (void)state;
     clear();
-    for (uint64_t value = 1; value <= 50; value++) {
-        histogram_add(&one, value);
-        histogram_add(&one, value);
+    for (uint64_t value = 1; value <= 100; value++) {
+        histogram_add(&one, value < 63 ? value : 63);
     }
-    /* 0.07 * 100 is 7.000000000000001 in a double; the 7th of 1 1 2 2 3 3 4 4 ... is 4. */
-    assert_int_equal(histogram_percentile(&one, 0.07), 4);
-    assert_int_equal(histogram_percentile(&one, 0.9), 45);
-    assert_int_equal(histogram_percentile(&one, 0.99), 50);
+    /* 0.07 * 100 is 7.000000000000001 in a double; the 7th of 1 2 3 ... is 7. */
+    assert_int_equal(histogram_percentile(&one, 0.07), 7);
+    assert_int_equal(histogram_percentile(&one, 0.07001), 8);
+    assert_int_equal(histogram_percentile(&one, 0.5), 50);
+    assert_int_equal(histogram_percentile(&one, 0.99), 63);
 }
 
 static void an_empty_one_says_zero(void **state) {
@@ -123,6 +123,21 @@ static void merging_equals_adding_all(void **state) {
     assert_memory_equal(&one, &three, sizeof one);
 }
 
+static void merging_keeps_the_outer_ends(void **state) {
+    (void)state;
+    clear();
+    histogram_add(&one, 10);
+    histogram_add(&one, 20);
+    histogram_add(&two, 5);
+    histogram_add(&two, 30);
+    three = one;
+    histogram_merge(&one, &two);
+    histogram_merge(&two, &three);
+    assert_int_equal(one.minimum, 5);
+    assert_int_equal(one.maximum, 30);
+    assert_memory_equal(&one, &two, sizeof one);
+}
+
 static char *to_json(const struct histogram *histogram, size_t *length) {
     char *text = NULL;
     struct json json = {.stream = open_memstream(&text, length)};
@@ -177,7 +192,8 @@ static void damage_is_noticed(void **state) {
     clear();
     assert_int_equal(
         from_json("{count: 2, sum_ns: 3, min_ns: 1, max_ns: 2, buckets: [[1, 1], [2, 1]]}", &one,
-                  &err), OK);
+                  &err),
+        OK);
     for (size_t i = 0; i < sizeof bad / sizeof bad[0]; i++) {
         assert_int_equal(from_json(bad[i], &one, &err), ERR_USAGE);
     }
@@ -191,6 +207,7 @@ int main(void) {
         cmocka_unit_test(the_ends_of_the_range_fit),
         cmocka_unit_test(percentiles_keep_the_error_bound),
         cmocka_unit_test(merging_equals_adding_all),
+        cmocka_unit_test(merging_keeps_the_outer_ends),
         cmocka_unit_test(json_brings_it_back),
         cmocka_unit_test(damage_is_noticed),
     };

@@ -54,7 +54,8 @@ static void assert_python(const char *expression) {
              "m = s.get(\"metric\")\n"
              "c, p = [list(csv.DictReader(open(n))) if os.path.exists(n) else []"
              " for n in (\"checkpoints.csv\", \"passes.csv\")]\n"
-             "sys.exit(0 if (%s) else 1)'", folder, expression);
+             "sys.exit(0 if (%s) else 1)'",
+             folder, expression);
     if (system(command) != 0) {
         fail_msg("not true: %s", expression);
     }

@@ -1,6 +1,6 @@
-/* The text report of a result made by hand. Every figure below was worked out on paper: pass 2 takes
- * 15 s against 10 s; times in the first and last quarter of pass 2 are 14 and 16 s; rank 0 takes 8 and
- * 10 s; 2 GiB in 10 s are 0.2147 GB/s; the bucket of 500 ms ends at 503.316 ms. */
+/* The text report of a result made by hand. Every figure below was worked out on paper: pass 2
+ * takes 15 s against 10 s; times in the first and last quarter of pass 2 are 14 and 16 s; rank 0
+ * takes 8 and 10 s; 2 GiB in 10 s are 0.2147 GB/s; the bucket of 500 ms ends at 503.316 ms. */
 #include "tests/unit/sample_result.h"
 
 #include "metrics/report_text.h"
@@ -14,11 +14,13 @@
 
 #include <cmocka.h>
 
+/* clang-format off: as it looks. */
 static const char golden_plan[] =
     "model           llama3.1-8b, 8,030,261,248 parameters\n"
     "layout          dlio2; leaves out: nothing of note\n"
     "ranks           2 = TP 2 x PP 1 x DP 1, ZeRO stage 1\n"
-    "checkpoint      2.1 GB (2.0 GiB) in 4 files; model 536.9 MB (512.0 MiB), optimizer 1.6 GB (1.5 GiB)\n"
+    "checkpoint      2.1 GB (2.0 GiB) in 4 files; model 536.9 MB (512.0 MiB), optimizer 1.6 GB "
+    "(1.5 GiB)\n"
     "a rank writes   1.1 GB (1,024.0 MiB) to 1.1 GB (1.0 GiB)\n"
     "scale           0.02: every tensor is shrunk by this, so sizes above are not the model's own\n"
     "run             2 passes x 5 checkpoints, 21.5 GB (20.0 GiB) in all (computed)\n"
@@ -27,7 +29,8 @@ static const char golden_plan[] =
     "device          unknown\n"
     "machine         hostname box\n"
     "memory          268.4 MB (256.0 MiB) at most\n"
-    "payload         one worker makes 8.00 GB/s (measured): a ceiling per worker that is ours, not the\n"
+    "payload         one worker makes 8.00 GB/s (measured): a ceiling per worker that is ours, not "
+    "the\n"
     "                drive's\n"
     "not default     passes 2 (command line)\n";
 
@@ -53,8 +56,10 @@ static const char golden_passes[] =
     "seconds         ▅▅▅▅ ▇▇██\n"
     "                a mark is 1 checkpoint; the highest is 16.000 s, heights count from 0\n"
     "what changed\n"
-    "                pass 2 took 50.0 % longer per checkpoint than pass 1 (15.00 s against 10.00 s)\n"
-    "                within pass 2 times rose by 14.3 % from the first quarter of its checkpoints to the\n"
+    "                pass 2 took 50.0 % longer per checkpoint than pass 1 (15.00 s against 10.00 "
+    "s)\n"
+    "                within pass 2 times rose by 14.3 % from the first quarter of its checkpoints "
+    "to the\n"
     "                last\n"
     "\n"
     "two headlines, one run             as DLIO reports   as MLPerf rules say    difference\n"
@@ -66,16 +71,24 @@ static const char golden_passes[] =
     "GiB/s, stdev                                 0.025                 0.034\n"
     "GiB/s, min                                   0.200                 0.125\n"
     "\n"
-    "ms         requests      mean       min       p50       p90       p99     p99.9    p99.99       max\n"
-    "write          1000   500.500     1.000   503.316   905.970   998.244  1000.000  1000.000  1000.000\n"
-    "fsync             1     0.250     0.250     0.250     0.250     0.250     0.250     0.250     0.250\n"
+    "ms         requests      mean       min       p50       p90       p99     p99.9    p99.99     "
+    "  max\n"
+    "write          1000   500.500     1.000   503.316   905.970   998.244  1000.000  1000.000  "
+    "1000.000\n"
+    "fsync             1     0.250     0.250     0.250     0.250     0.250     0.250     0.250     "
+    "0.250\n"
     "\n"
-    "block device    counted 17.2 GB (16.0 GiB) written while 17.2 GB (16.0 GiB) of checkpoints were\n"
+    "block device    counted 17.2 GB (16.0 GiB) written while 17.2 GB (16.0 GiB) of checkpoints "
+    "were\n"
     "                (x1.000)\n"
     "write amplif.   not available: no counters were read\n"
-    "figures         all times and bytes are measured; means, rates, shares, percentiles and differences\n"
+    "figures         all times and bytes are measured; means, rates, shares, percentiles and "
+    "differences\n"
     "                are computed from them\n"
-    "outcome         drive_full after 2 m 05 s: pass 2 ended at checkpoint 5: no space left on device\n";
+    "outcome         drive_full after 2 m 05 s: pass 2 ended at checkpoint 5: no space left on "
+    "device\n";
+
+/* clang-format on */
 
 static struct arena arena;
 static struct result result;
@@ -146,7 +159,8 @@ static void a_change_within_the_spread_is_none(void **state) {
     assert_holds("(+1.9 %, standard deviation 4.8 %)");
     result.checkpoints[2].duration_ns = result.checkpoints[3].duration_ns = 90 * SAMPLE_S;
     written_by(report_passes);
-    assert_holds("pass 2 took 14.3 % less time per checkpoint than pass 1 (90.00 s against 105.0 s)");
+    assert_holds(
+        "pass 2 took 14.3 % less time per checkpoint than pass 1 (90.00 s against 105.0 s)");
 }
 
 static void single_checkpoints_know_no_spread(void **state) {
@@ -204,7 +218,8 @@ static void the_drives_own_counters(void **state) {
     assert_holds("bytes written are not available: tmpfs has no block device");
 }
 
-/* The chart of a long run: 198 checkpoints in groups of three stay under 80 marks and 100 columns. */
+/* The chart of a long run: 198 checkpoints in groups of three stay under 80 marks and 100 columns.
+ */
 static void long_runs_stay_within_100_columns(void **state) {
     (void)state;
     result.checkpoint_count = 0;
@@ -238,10 +253,17 @@ static void subsets_and_full_size(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(the_plan), CASE(the_rows), CASE(the_passes), CASE(a_change_within_the_spread_is_none),
-        CASE(single_checkpoints_know_no_spread), CASE(nothing_completed),
-        CASE(a_broken_pass_is_named), CASE(simulated_says_so), CASE(the_drives_own_counters),
-        CASE(long_runs_stay_within_100_columns), CASE(subsets_and_full_size),
+        CASE(the_plan),
+        CASE(the_rows),
+        CASE(the_passes),
+        CASE(a_change_within_the_spread_is_none),
+        CASE(single_checkpoints_know_no_spread),
+        CASE(nothing_completed),
+        CASE(a_broken_pass_is_named),
+        CASE(simulated_says_so),
+        CASE(the_drives_own_counters),
+        CASE(long_runs_stay_within_100_columns),
+        CASE(subsets_and_full_size),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -110,8 +110,9 @@ static void one_unknown_device_count_spoils_the_sum(void **state) {
     assert_true(pass.device_bytes == RESULT_UNKNOWN);
 }
 
-/* Two checkpoints of 2 GiB: rank 0 takes 1 s and 2 s, the slowest 2 s and 4 s. DLIO: mean 1.5 s, rates
- * 2 and 1 GiB/s, mean 1.5 (not 4/3), stdev 0.5. The rules: mean 3 s, rates 1 and 0.5, mean 0.75. */
+/* Two checkpoints of 2 GiB: rank 0 takes 1 s and 2 s, the slowest 2 s and 4 s. DLIO: mean 1.5 s,
+ * rates 2 and 1 GiB/s, mean 1.5 (not 4/3), stdev 0.5. The rules: mean 3 s, rates 1 and 0.5, mean
+ * 0.75. */
 static void dlio_and_the_rules_on_paper(void **state) {
     (void)state;
     result.checkpoint_count = 0;
