@@ -88,7 +88,7 @@ static uint64_t lifetimes(uint32_t handles, enum ftl_gc_frontier gc, struct ftl_
     config.handles = handles;
     config.gc_frontier = gc;
     struct ftl *ftl = open_drive(&config);
-    for (uint64_t done = 0; done < UINT64_C(40) * 16 * FIRST; done += STEP) {
+    for (uint64_t done = 0; done < UINT64_C(8) * 16 * FIRST; done += STEP) {
         for (uint32_t region = 0; region < REGIONS; region++) {
             uint64_t size = (uint64_t)FIRST << region, begin = size - FIRST;
             struct ftl_write write = {.first_unit = begin + done % size,
