@@ -57,6 +57,7 @@ struct drive_engine {
     uint64_t largest_piece;
     uint64_t nand_free_ns;      /* when the NAND has caught up with what it was given */
     uint64_t nand_lag_ns;       /* it may be behind by the reserve of free superblocks */
+    uint64_t copied_until_bytes; /* host bytes up to which the last copying counts as going on */
     struct error space_error;   /* the FTL could not go on (memory limit) */
     struct drive_stats stats;
 };
@@ -261,16 +262,30 @@ static uint64_t time_ns(uint64_t bytes, uint64_t bytes_per_s) {
     return (uint64_t)ns;
 }
 
+/* What garbage collection copies for one superblock counts as going on until the next one is full:
+ * a drive spreads it over that time. */
+static uint64_t program_rate_now(struct drive_engine *drive, uint64_t gc_bytes) {
+    if (gc_bytes > 0) {
+        drive->copied_until_bytes =
+            drive->stats.host_bytes + 2 * drive->config.ftl.superblock_bytes;
+    }
+    if (drive->stats.host_bytes >= drive->copied_until_bytes) {
+        return drive->config.rates.program_bytes_per_s;
+    }
+    return drive->config.rates.mixed_program_bytes_per_s[drive->ready_count + 1];
+}
+
 /* What a piece costs at each station; the slowest one sets the pace. Garbage collection comes in
  * lumps of a superblock, but a drive spreads it: the NAND may lag behind by its reserve. */
 static uint64_t service_ns(struct drive_engine *drive, uint64_t bytes, uint64_t unit_bytes,
                            uint64_t gc_bytes) {
+    uint64_t program_rate = program_rate_now(drive, gc_bytes);
     const struct drive_rates *rates = &drive->config.rates;
     struct drive_stats *stats = &drive->stats;
     uint64_t link_ns = time_ns(bytes, rates->link_bytes_per_s);
     uint64_t controller_ns = time_ns(bytes, rates->controller_bytes_per_s);
-    uint64_t gc_ns = time_ns(gc_bytes, rates->program_bytes_per_s);
-    uint64_t nand_ns = time_ns(unit_bytes, rates->program_bytes_per_s) + gc_ns;
+    uint64_t gc_ns = time_ns(gc_bytes, program_rate);
+    uint64_t nand_ns = time_ns(unit_bytes, program_rate) + gc_ns;
     stats->busy_ns[DRIVE_STATION_LINK] += link_ns;
     stats->busy_ns[DRIVE_STATION_CONTROLLER] += controller_ns;
     stats->busy_ns[DRIVE_STATION_NAND] += nand_ns;

@@ -25,6 +25,9 @@ struct drive_rates {
     uint64_t link_bytes_per_s;
     uint64_t controller_bytes_per_s; /* sequential writes as the data sheet has them */
     uint64_t program_bytes_per_s;    /* NAND: host and garbage collection together */
+    /* The same while garbage collection copies and so many streams are written at once: indexed by
+     * their number, 1 .. ranks; never above program_bytes_per_s. */
+    const uint64_t *mixed_program_bytes_per_s;
     uint64_t idle_mw, active_mw;     /* active: while the NAND programs */
 };
 

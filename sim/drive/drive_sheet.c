@@ -18,7 +18,7 @@
 #include <stddef.h>
 #include <string.h>
 
-enum { DAYS_PER_YEAR = 365, SUPERBLOCKS_LEAST = 256, DIE_HALVINGS = 2 };
+enum { DAYS_PER_YEAR = 365, SUPERBLOCKS_LEAST = 256, DIE_HALVINGS = 2, DIES_PER_STRIPE_DIE = 6 };
 
 #define MILLION 1e6
 /* A spare share outside is no property of the flash, but a sheet whose two rates are limited by
@@ -165,9 +165,23 @@ static double charged_bytes(const struct drive_config *drive) {
     return (double)((block + unit - 1) / unit * unit);
 }
 
-static void spare_from_rates(struct drive_config *drive, struct arena *arena) {
+/* The most that the flash was ever seen or said to take: sequential writes leave garbage collection
+ * nothing to do, so host and garbage collection together reach this too. */
+static const struct figure *flash_ceiling(const struct drive_sheet *sheet, const char **kind) {
+    const struct drive_config *drive = &sheet->drive;
+    const struct figure *measured = &drive->measured.sequential_write_rate;
+    bool more = sheet->basis == DRIVE_AS_MEASURED && known(measured) &&
+                measured->value > drive->sequential_write_rate.value;
+    *kind = more ? "measured" : "stated";
+    return more ? measured : &drive->sequential_write_rate;
+}
+
+static void spare_from_rates(struct drive_sheet *sheet, struct arena *arena) {
+    struct drive_config *drive = &sheet->drive;
+    const char *kind;
+    const struct figure *ceiling = flash_ceiling(sheet, &kind);
     double charged = charged_bytes(drive);
-    double programmed = (double)drive->sequential_write_rate.value /
+    double programmed = (double)ceiling->value /
                         ((double)drive->random_write_iops.value * charged);
     double spare = programmed > 1 ? drive_spare_of(programmed) : SPARE_MOST;
     const char *bound = "";
@@ -180,7 +194,7 @@ static void spare_from_rates(struct drive_config *drive, struct arena *arena) {
         arena,
         "%s / (%s x %s a write) = %.3g bytes programmed per byte written, which a log cleaned "
         "oldest first has at this spare share%s",
-        rate_of(&drive->sequential_write_rate, arena),
+        rate_of(ceiling, arena),
         text_of(FIGURE_IOPS, &drive->random_write_iops, arena), size_of(&charge, arena), programmed,
         bound);
     derive(&drive->over_provisioning, spare * MILLION, how);
@@ -209,7 +223,7 @@ static void set_spare(struct drive_sheet *sheet, struct arena *arena) {
                "sequential_write / (random_write x its block)");
     }
     if (!known(&drive->over_provisioning) && known(&drive->random_write_iops)) {
-        spare_from_rates(drive, arena);
+        spare_from_rates(sheet, arena);
     } else if (!known(&drive->over_provisioning)) {
         spare_by_class(drive);
     }
@@ -253,6 +267,25 @@ static void fit_default_die(struct drive_sheet *sheet) {
     }
 }
 
+/* A default stripe grows with the drive, so that the number of superblocks, and with it the tables of
+ * a controller, stays the same; it has no more dies than there are. */
+static void set_stripe(struct drive_config *drive) {
+    if (drive->stripe_dies.origin != FIGURE_DEFAULT) {
+        return;
+    }
+    uint64_t stripe = drive->stripe_dies.value;
+    while (stripe * DIES_PER_STRIPE_DIE * 3 / 2 < drive->dies.value) {
+        stripe *= 2;
+    }
+    if (stripe > drive->stripe_dies.value) {
+        derive(&drive->stripe_dies, (double)stripe,
+               "assumed: the default doubled with the dies, so that the superblocks stay as many");
+    }
+    if (stripe > drive->dies.value) {
+        derive(&drive->stripe_dies, (double)drive->dies.value, "all dies");
+    }
+}
+
 static void set_dies(struct drive_sheet *sheet) {
     struct drive_config *drive = &sheet->drive;
     derive(&sheet->bits_per_cell, drive->nand == DRIVE_TLC ? 3 : 4, "the kind of flash");
@@ -260,10 +293,7 @@ static void set_dies(struct drive_sheet *sheet) {
         fit_default_die(sheet);
         derive(&drive->dies, dies_of(sheet), "raw_capacity / die_capacity");
     }
-    if (drive->stripe_dies.origin == FIGURE_DEFAULT &&
-        drive->stripe_dies.value > drive->dies.value) {
-        derive(&drive->stripe_dies, (double)drive->dies.value, "all dies");
-    }
+    set_stripe(drive);
     double dies = (double)drive->dies.value;
     derive(&sheet->die_program_rate, die_rate(drive),
            "planes x page x bits_per_cell / program_time");
@@ -274,21 +304,17 @@ static void set_dies(struct drive_sheet *sheet) {
            "dies x planes x page / read_time");
 }
 
-/* What the sheet's sequential rate says is what the flash takes from host and garbage collection
- * together, for the former leaves the latter nothing to do. */
 static void set_program_rate(struct drive_sheet *sheet, struct arena *arena) {
     struct drive_config *drive = &sheet->drive;
     if (known(&drive->program_rate)) {
         return;
     }
-    bool measured =
-        sheet->basis == DRIVE_AS_MEASURED && known(&drive->measured.sequential_write_rate);
-    const struct figure *from =
-        measured ? &drive->measured.sequential_write_rate : &drive->sequential_write_rate;
+    const char *kind;
+    const struct figure *from = flash_ceiling(sheet, &kind);
     double dies = (double)sheet->dies_program_rate.value;
     derive(&drive->program_rate, (double)from->value,
            arena_printf(arena, "the %s sequential write rate, %.0f %% of what the dies alone could",
-                        measured ? "measured" : "stated", 100 * (double)from->value / dies));
+                        kind, 100 * (double)from->value / dies));
 }
 
 /* One erase block of every plane of a stripe of dies; a small drive has smaller ones, lest its

@@ -1,0 +1,105 @@
+#include "sim/drive/drive_build.h"
+
+#include <math.h>
+
+#define COMMIT_NS UINT64_C(5000000000) /* ext4's default: a journal commit every 5 s */
+enum { HALF = 2 };
+
+static uint64_t or_no_limit(const struct figure *figure) {
+    return figure->origin != FIGURE_UNKNOWN ? figure->value : UINT64_MAX;
+}
+
+/* The rate that a drive shows in sequential writes: as a review measured it, else as its maker says. */
+static uint64_t sequential_rate(const struct drive_sheet *sheet) {
+    const struct figure *measured = &sheet->drive.measured.sequential_write_rate;
+    bool use = sheet->basis == DRIVE_AS_MEASURED && measured->origin != FIGURE_UNKNOWN;
+    return use ? measured->value : sheet->drive.sequential_write_rate.value;
+}
+
+static uint64_t program_rate(const struct drive_sheet *sheet) {
+    uint64_t rate = sheet->drive.program_rate.value, sequential = sequential_rate(sheet);
+    return rate > sequential ? rate : sequential;
+}
+
+void drive_mixing(const struct drive_sheet *sheet, double *share, double *exponent) {
+    const struct figure *one = &sheet->drive.measured.cdn_write_1_rate;
+    const struct figure *four = &sheet->drive.measured.cdn_write_4_rate;
+    *share = 1;
+    *exponent = 0;
+    if (sheet->basis != DRIVE_AS_MEASURED || one->origin == FIGURE_UNKNOWN) {
+        return;
+    }
+    *share = fmin(1, (double)one->value / (double)program_rate(sheet));
+    if (four->origin != FIGURE_UNKNOWN) {
+        *exponent = fmax(0, log((double)one->value / (double)four->value) / log(4));
+    }
+}
+
+static const uint64_t *mixed_rates(const struct drive_sheet *sheet, uint32_t ranks,
+                                   struct arena *arena) {
+    double share, exponent, rate = (double)program_rate(sheet);
+    drive_mixing(sheet, &share, &exponent);
+    uint64_t *rates = arena_new(arena, (size_t)ranks + 1, sizeof *rates);
+    for (uint32_t streams = 0; streams <= ranks; streams++) {
+        double count = streams > 0 ? streams : 1;
+        rates[streams] = (uint64_t)(rate * share * pow(count, -exponent));
+    }
+    return rates;
+}
+
+static struct ftl_config build_ftl(const struct drive_sheet *sheet,
+                                   const struct drive_choices *choices) {
+    const struct drive_config *drive = &sheet->drive;
+    uint64_t unit = drive->indirection_unit_bytes.value;
+    return (struct ftl_config){
+        .logical_bytes = drive->capacity_bytes.value / unit * unit,
+        .raw_bytes = sheet->raw_bytes.value,
+        .superblock_bytes = drive->superblock_bytes.value / unit * unit,
+        .unit_bytes = (uint32_t)unit,
+        .gc_low = (uint32_t)drive->gc_low_superblocks.value,
+        .handles = 1,
+        .streams = choices->ranks,
+        .gc_frontier = (enum ftl_gc_frontier)drive->gc_frontier.value,
+        .victims = (enum ftl_victims)drive->gc_victims.value,
+        .choices = (uint32_t)drive->gc_choices.value,
+        .memory_limit_bytes = choices->memory_limit_bytes,
+        .seed = choices->seed,
+    };
+}
+
+void drive_build(const struct drive_sheet *sheet, const struct host_config *host,
+                 const struct drive_choices *choices, struct arena *arena,
+                 struct drive_engine_config *config) {
+    const struct drive_config *drive = &sheet->drive;
+    *config = (struct drive_engine_config){
+        .ftl = build_ftl(sheet, choices),
+        .placement = choices->placement,
+        .discard = choices->discard,
+        .commit_ns = COMMIT_NS,
+        .buffered = choices->buffered,
+        .used_before = choices->used_before,
+        .ranks = choices->ranks,
+        .seed = choices->seed,
+    };
+    config->capacity_bytes = config->ftl.logical_bytes;
+    config->rates = (struct drive_rates){
+        .link_bytes_per_s = sheet->link_rate.value,
+        .controller_bytes_per_s = sequential_rate(sheet),
+        .program_bytes_per_s = program_rate(sheet),
+        .mixed_program_bytes_per_s = mixed_rates(sheet, choices->ranks, arena),
+        .idle_mw = drive->idle_mw.value,
+        .active_mw = drive->active_mw.value,
+    };
+    config->host = (struct drive_host){
+        .rank_new_bytes_per_s = or_no_limit(&host->rank_write_new_rate),
+        .rank_reused_bytes_per_s = or_no_limit(&host->rank_write_reused_rate),
+        .total_bytes_per_s = or_no_limit(&host->total_write_rate),
+        .dirty_limit_bytes =
+            host->dirty_limit_bytes.origin != FIGURE_UNKNOWN ? host->dirty_limit_bytes.value : 0,
+        /* Linux writes back one file for about half a second of the device's bandwidth in a row
+         * (fs/fs-writeback.c, writeback_chunk_size). */
+        .write_back_bytes = host->write_back_bytes.origin != FIGURE_UNKNOWN
+                                ? host->write_back_bytes.value
+                                : config->rates.controller_bytes_per_s / HALF,
+    };
+}
