@@ -214,8 +214,9 @@ static int remove_shards(struct job *job, uint64_t slot) {
 int commit_remove_slot(struct job *job, uint64_t slot) {
     char name[MANIFEST_NAME];
     int error = remove_manifest(job, slot);
-    int shards = remove_shards(job, slot);
-    error = error == 0 ? shards : error;
+    if (error == 0) { /* under a manifest that stays no shard may go */
+        error = remove_shards(job, slot);
+    }
     manifest_name(MANIFEST_FILES, (uint32_t)slot, name);
     if (error == 0) { /* while a shard may be left, its name must stay known */
         error = remove_if_there(job, name);
