@@ -180,6 +180,14 @@ loop_drive() { # path, size, ext4|xfs, mount options
     mount ${4:+-o "$4"} "$DEVICE" "$1"
 }
 
+# As if the power of an ext4 or xfs drive were cut: what was not synced is lost, the rest is there after
+# the next mount.
+cut_power() { # path
+    python3 -c '
+import fcntl, os, struct, sys
+fcntl.ioctl(os.open(sys.argv[1], os.O_RDONLY), 0x8004587D, struct.pack("I", 2))' "$1"
+}
+
 random_seed() {
     SEED=${SEED:-$(od -An -N4 -tu4 /dev/urandom | tr -d ' ')}
     RANDOM=$((SEED % 32768))
