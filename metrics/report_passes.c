@@ -112,8 +112,32 @@ static void compare_passes(const struct pass_record *before, const struct pass_r
               single ? "; one checkpoint each, so the spread is not known" : "");
 }
 
-static void describe_drift(const struct pass_record *pass, FILE *stream) {
-    if (isfinite(pass->drift) && fabs(pass->drift) >= drift_worth_telling) {
+/* Whether times rise or fall with order and not by chance: Mann and Kendall's test. S counts pairs
+ * of checkpoints in rising order less those in falling order; of times in random order it has mean
+ * 0 and variance n (n - 1) (2 n + 5) / 18, so beyond 1.96 standard deviations chance is one in
+ * twenty. */
+static bool has_trend(const struct result *result, const struct pass_record *pass) {
+    double sum = 0, n = pass->checkpoints;
+    for (uint32_t i = 0; i < result->checkpoint_count; i++) {
+        const struct checkpoint_record *early = &result->checkpoints[i];
+        if (!early->complete || early->pass != pass->pass) {
+            continue;
+        }
+        for (uint32_t k = i + 1; k < result->checkpoint_count; k++) {
+            const struct checkpoint_record *late = &result->checkpoints[k];
+            if (late->complete && late->pass == pass->pass) {
+                sum += (late->duration_ns > early->duration_ns) -
+                       (late->duration_ns < early->duration_ns);
+            }
+        }
+    }
+    return fabs(sum) > 1.96 * sqrt(n * (n - 1) * (2 * n + 5) / 18);
+}
+
+static void describe_drift(const struct result *result, const struct pass_record *pass,
+                           FILE *stream) {
+    if (isfinite(pass->drift) && fabs(pass->drift) >= drift_worth_telling &&
+        has_trend(result, pass)) {
         text_line(stream, "",
                   "within pass %u times %s by %.1f %% from the first quarter of its "
                   "checkpoints to the last",
@@ -133,7 +157,7 @@ static void write_changes(const struct result *result, FILE *stream) {
         if (before.checkpoints > 0) {
             compare_passes(&before, &pass, stream);
         }
-        describe_drift(&pass, stream);
+        describe_drift(result, &pass, stream);
         before = pass;
     }
     if (before.checkpoints > 0 && before.pass == 1) {

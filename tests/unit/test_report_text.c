@@ -1,6 +1,6 @@
 /* The text report of a result made by hand. Every figure below was worked out on paper: pass 2
- * takes 15 s against 10 s; times in the first and last quarter of pass 2 are 14 and 16 s; rank 0
- * takes 8 and 10 s; 2 GiB in 10 s are 0.2147 GB/s; the bucket of 500 ms ends at 503.316 ms. */
+ * takes 15 s against 10 s and at its end 14.3 % longer than at its start (16 to 14 s); rank 0 takes
+ * 8 and 10 s; 2 GiB in 10 s are 0.2147 GB/s; the bucket of 500 ms ends at 503.316 ms. */
 #include "tests/unit/sample_result.h"
 
 #include "metrics/report_text.h"
@@ -58,9 +58,6 @@ static const char golden_passes[] =
     "what changed\n"
     "                pass 2 took 50.0 % longer per checkpoint than pass 1 (15.00 s against 10.00 "
     "s)\n"
-    "                within pass 2 times rose by 14.3 % from the first quarter of its checkpoints "
-    "to the\n"
-    "                last\n"
     "\n"
     "two headlines, one run             as DLIO reports   as MLPerf rules say    difference\n"
     "                                   (rank 0's time)      (slowest rank's)\n"
@@ -163,6 +160,19 @@ static void a_change_within_the_spread_is_none(void **state) {
         "pass 2 took 14.3 % less time per checkpoint than pass 1 (90.00 s against 105.0 s)");
 }
 
+/* 10 11 12 13 rises in every pair; 13 10 11 9 falls in all but one, as one in six orders does. */
+static void drift_is_told_where_it_is_no_chance(void **state) {
+    (void)state;
+    static const uint64_t times[] = {10, 11, 12, 13, 13, 10, 11, 9};
+    result.checkpoint_count = 0;
+    for (uint32_t i = 0; i < 8; i++) {
+        sample_checkpoint(&result, i / 4 + 1, i % 4 + 1, 0, times[i], 1);
+    }
+    written_by(report_passes);
+    assert_holds("within pass 1 times rose by 30.0 % from the first quarter");
+    assert_null(strstr(text, "within pass 2"));
+}
+
 static void single_checkpoints_know_no_spread(void **state) {
     (void)state;
     result.checkpoint_count = 0;
@@ -257,6 +267,7 @@ int main(void) {
         CASE(the_rows),
         CASE(the_passes),
         CASE(a_change_within_the_spread_is_none),
+        CASE(drift_is_told_where_it_is_no_chance),
         CASE(single_checkpoints_know_no_spread),
         CASE(nothing_completed),
         CASE(a_broken_pass_is_named),
