@@ -166,6 +166,10 @@ static enum status set_row(struct settings *settings, const struct setting_row *
         return status;
     }
     struct setting_value *value = &settings->values[row - settings->rows];
+    if (row->repeats && value->given) {
+        text = arena_printf(settings->arena, "%s,%s", value->text, text);
+        parse_value(settings, row, text, err); /* a text is never refused */
+    }
     value->text = arena_text(settings->arena, text);
     value->origin = origin;
     value->given = true;
@@ -301,7 +305,7 @@ const struct setting_value *settings_value(const struct settings *settings, cons
 void settings_write_json(const struct settings *settings, struct json *json, const char *key) {
     json_begin_map(json, key);
     for (size_t i = 0; i < settings->count; i++) {
-        if (takes_part(settings, &settings->rows[i])) {
+        if (takes_part(settings, &settings->rows[i]) && !settings->rows[i].private) {
             json_begin_map(json, settings->rows[i].name);
             json_text(json, "value", settings->values[i].text);
             json_text(json, "origin", settings->values[i].origin);

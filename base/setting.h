@@ -31,6 +31,8 @@ struct setting_row {
     double minimum, maximum; /* of COUNT, SIZE, DURATION (ns), NUMBER; maximum 0: no limit */
     const char *choices;  /* "none|file|checkpoint"; for NUMBER a word meaning maximum */
     const char *when_bare; /* value of "--name" without "=value"; NULL: a value must follow */
+    bool repeats;         /* of a TEXT: given again it is added, with a comma */
+    bool private;         /* where output goes, not what is measured: not echoed in result.json */
     const char *group;    /* heading in the help */
     const char *placeholder; /* "SIZE" in the help */
     const char *help;     /* one sentence, lower case, no full stop */

@@ -1,6 +1,8 @@
 /* The main job on a real directory: look, plan, write passes, report. */
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/outputs.h"
+#include "cli/plan_result.h"
 #include "cli/progress.h"
 #include "cli/results_dir.h"
 #include "cli/resume.h"
@@ -8,11 +10,7 @@
 #include "io/device.h"
 #include "io/machine.h"
 #include "metrics/journal.h"
-#include "metrics/output.h"
-#include "metrics/report_csv.h"
 #include "metrics/report_text.h"
-#include "metrics/result_json.h"
-#include "metrics/summary_dlio.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -144,35 +142,9 @@ static enum status open_results(struct run *run, struct error *err) {
 }
 
 static void fill_plan_result(struct run *run) {
-    const struct plan *plan = &run->plan;
     const struct spec *spec = run->spec;
     struct result_plan *out = &run->result.plan;
-    *out = (struct result_plan){
-        .model = plan->model.name,
-        .layout = plan->layout->name,
-        .layout_leaves_out = plan->layout->leaves_out,
-        .parameters = plan->parameters,
-        .checkpoint_bytes = plan->checkpoint_bytes,
-        .model_bytes = plan->model_bytes,
-        .optimizer_bytes = plan->optimizer_bytes,
-        .files = plan->files,
-        .ranks = plan->ranks,
-        .tp = plan->parallelism.tp,
-        .pp = plan->parallelism.pp,
-        .dp = plan->parallelism.dp,
-        .zero_stage = plan->parallelism.zero,
-        .scale = plan->scale,
-        .passes = spec->job.passes,
-        .checkpoints_per_pass = run->target.checkpoints,
-        .smallest_rank_bytes = UINT64_MAX,
-    };
-    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
-        uint64_t bytes = plan->shares[rank].bytes;
-        out->largest_rank_bytes = bytes > out->largest_rank_bytes ? bytes : out->largest_rank_bytes;
-        out->smallest_rank_bytes =
-            bytes < out->smallest_rank_bytes ? bytes : out->smallest_rank_bytes;
-    }
-    out->run_bytes = out->passes * out->checkpoints_per_pass * out->checkpoint_bytes;
+    plan_result_fill(out, &run->plan, spec, run->target.checkpoints);
     out->memory_bytes = engine_buffer_bytes(spec->engine, &spec->io) + BASE_MEMORY_BYTES;
     out->payload_bytes_per_second =
         payload_headroom(&spec->io.payload, (size_t)spec->io.chunk_bytes);
@@ -240,26 +212,6 @@ static void start_job(struct run *run) {
     run->progress.checkpoints_per_pass = run->target.checkpoints;
 }
 
-static enum status write_outputs(struct run *run, struct error *err) {
-    static const struct {
-        const char *name;
-        output_writer *write;
-    } outputs[] = {{"checkpoints.csv", report_csv_checkpoints},
-                   {"passes.csv", report_csv_passes},
-                   {"summary.json", summary_dlio_write_stream},
-                   {"result.json", result_write_stream}};
-    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
-        const char *path = arena_printf(run->arena, "%s/%s", run->results, outputs[i].name);
-        enum status status = output_write(path, &run->result, outputs[i].write, err);
-        if (status != OK) {
-            return status;
-        }
-    }
-    printf("\nresults: %s/ (result.json, checkpoints.csv, passes.csv, summary.json)\n",
-           run->results);
-    return OK;
-}
-
 /* The files go after the report, unless they are to be kept. */
 static enum status tidy_up(struct run *run, struct error *err) {
     struct spec *spec = run->spec;
@@ -308,8 +260,11 @@ static enum status run_job(struct run *run, struct error *err) {
     add_device_facts(run);
     struct error output_err;
     report_passes(&run->result, stdout);
-    enum status output_status = write_outputs(run, &output_err);
-    if (status == OK && output_status != OK) {
+    enum status output_status = outputs_write(&run->result, run->results, run->arena, &output_err);
+    if (output_status == OK) {
+        printf("\nresults: %s/ (result.json, checkpoints.csv, passes.csv, summary.json)\n",
+               run->results);
+    } else if (status == OK) {
         status = error_set(err, output_status, "%s", output_err.text);
     }
     return status;
@@ -355,6 +310,10 @@ fail_engine:
 }
 
 enum status cmd_checkpoint(struct command_input *input, struct error *err) {
+    if (input->spec.drives != NULL) {
+        catch_signals();
+        return cmd_simulated(input, &stop_flag, err);
+    }
     struct run *run = arena_new(input->arena, 1, sizeof *run);
     *run = (struct run){.input = input, .spec = &input->spec, .arena = input->arena,
                         .journal = {.fd = -1}};

@@ -5,6 +5,7 @@
 #include "base/memory.h"
 #include "cli/spec.h"
 
+#include <signal.h>
 #include <stddef.h>
 
 /* A subcommand is one row in command.c and one function in cmd_NAME.c. */
@@ -33,6 +34,9 @@ extern const struct command commands[];
 const struct command *command_find(const char *name);
 
 enum status cmd_checkpoint(struct command_input *input, struct error *err);
+/* The same on simulated drives (--drive); stop is the flag of the first Ctrl-C. */
+enum status cmd_simulated(struct command_input *input, const volatile sig_atomic_t *stop,
+                          struct error *err);
 enum status cmd_shards(struct command_input *input, struct error *err);
 enum status cmd_verify(struct command_input *input, struct error *err);
 enum status cmd_clean(struct command_input *input, struct error *err);

@@ -8,12 +8,16 @@
 
 static enum status read_workload(struct command_input *input, struct error *err) {
     const struct spec *spec = &input->spec;
-    if (spec->workload == NULL) {
+    const char *workload = spec->workload;
+    if (workload == NULL && spec->drives != NULL) {
+        workload = "review"; /* a simulated drive is given the job that drives are known by */
+    }
+    if (workload == NULL) {
         return OK;
     }
     struct yaml_node *root;
     enum status status =
-        config_read("workloads", spec->workload, spec->plan.config_dir, input->arena, &root, err);
+        config_read("workloads", workload, spec->plan.config_dir, input->arena, &root, err);
     if (status != OK) {
         return error_wrap(err, "--as");
     }

@@ -20,6 +20,7 @@ enum command_bit {
     CMD_HELP = 32,
 };
 
+enum drive_state { DRIVE_STATE_USED, DRIVE_STATE_NEW };
 enum commit_kind { COMMIT_MANIFEST, COMMIT_NONE };
 
 struct spec {
@@ -32,6 +33,12 @@ struct spec {
     const char *results, *resume, *workload;
     bool keep, fill_system_disk, quiet, json, yes, names;
     const char *docs;
+    const char *drives;  /* names with commas between them; NULL: a real directory */
+    const char *host;
+    int placement;       /* enum placement_policy */
+    int discard;         /* enum drive_discard */
+    int drive_state;     /* enum drive_state */
+    uint64_t memory_limit_bytes;
 };
 
 extern const struct setting_row spec_rows[];

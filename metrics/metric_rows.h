@@ -23,6 +23,7 @@ enum metric_kind {
     METRIC_RATE,     /* double, bytes/s; GB/s in text */
     METRIC_GIB_RATE, /* double, GiB/s: where DLIO's own unit is kept */
     METRIC_SHARE,    /* double; 0.05 is 5 % in text */
+    METRIC_NUMBER,   /* double, of no unit: a ratio like write amplification */
     METRIC_FLAG,     /* bool */
     METRIC_TEXT,     /* const char * */
 };
@@ -60,6 +61,7 @@ struct metric_table {
 extern const struct metric_table metric_checkpoints; /* of struct checkpoint_record */
 extern const struct metric_table metric_passes;      /* of struct pass_record */
 extern const struct metric_table metric_truths;      /* of struct truth */
+extern const struct metric_table metric_drive_passes; /* of struct drive_pass; `pass` comes first */
 extern const struct metric_table metric_latencies;   /* of struct histogram */
 
 struct metric_value metric_get(const struct metric_row *row, const struct result *result,

@@ -10,7 +10,7 @@
 
 static bool holds_number(enum metric_kind kind) {
     return kind == METRIC_SECONDS || kind == METRIC_RATE || kind == METRIC_GIB_RATE ||
-           kind == METRIC_SHARE;
+           kind == METRIC_SHARE || kind == METRIC_NUMBER;
 }
 
 static struct metric_value recorded(const struct metric_row *row, const void *field) {
@@ -64,7 +64,8 @@ static void write_value(const struct metric_row *row, struct metric_value value,
     case METRIC_SECONDS:
     case METRIC_RATE:
     case METRIC_GIB_RATE:
-    case METRIC_SHARE: json_number(json, row->key, value.number); break;
+    case METRIC_SHARE:
+    case METRIC_NUMBER: json_number(json, row->key, value.number); break;
     }
 }
 
@@ -182,6 +183,7 @@ const char *metric_text(const struct metric_row *row, struct metric_value value,
     case METRIC_BYTES: snprintf(buffer, size, "%llu", (unsigned long long)value.whole); break;
     case METRIC_NS: snprintf(buffer, size, "%.3f", (double)value.whole / 1e9); break;
     case METRIC_SECONDS:
+    case METRIC_NUMBER:
     case METRIC_GIB_RATE: snprintf(buffer, size, "%.3f", value.number); break;
     case METRIC_RATE: snprintf(buffer, size, "%.3f", value.number / 1e9); break;
     case METRIC_SHARE: snprintf(buffer, size, "%.1f", value.number * 100); break;
@@ -199,6 +201,7 @@ static const char *unit_of(enum metric_kind kind) {
     case METRIC_RATE: return "bytes/s";
     case METRIC_GIB_RATE: return "GiB/s";
     case METRIC_SHARE: return "share";
+    case METRIC_NUMBER: return "ratio";
     case METRIC_FLAG: return "true, false";
     case METRIC_TEXT: return "text";
     case METRIC_COUNT: break;
@@ -228,7 +231,8 @@ void metrics_write_docs(FILE *stream) {
           "parts of 1.\n",
           stream);
     const struct metric_table *const tables[] = {&metric_checkpoints, &metric_passes,
-                                                 &metric_truths, &metric_latencies};
+                                                 &metric_truths, &metric_latencies,
+                                                 &metric_drive_passes};
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         write_table_docs(tables[i], stream);
     }

@@ -37,7 +37,8 @@ static void write_value(const struct metric_row *row, struct metric_value value,
     case METRIC_SECONDS:
     case METRIC_RATE:
     case METRIC_GIB_RATE:
-    case METRIC_SHARE: json_number(&json, NULL, value.number); break;
+    case METRIC_SHARE:
+    case METRIC_NUMBER: json_number(&json, NULL, value.number); break;
     }
 }
 

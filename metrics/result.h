@@ -5,6 +5,7 @@
 #include "base/facts.h"
 #include "base/memory.h"
 #include "base/setting.h"
+#include "metrics/drive_pass.h"
 #include "metrics/histogram.h"
 
 #include <stdbool.h>
@@ -71,6 +72,7 @@ struct result {
     struct histogram write_latency, sync_latency;      /* ns per request */
     uint32_t checkpoint_count, checkpoint_capacity;
     struct checkpoint_record *checkpoints;
+    struct drive_result drive;                    /* of a simulated one; its name is NULL otherwise */
     struct arena *arena; /* notes and texts */
 };
 

@@ -1,0 +1,133 @@
+/* The main job on one or several simulated drives: results, comparison. */
+#include "base/units.h"
+#include "cli/command.h"
+#include "cli/outputs.h"
+#include "cli/results_dir.h"
+#include "cli/simulate.h"
+#include "metrics/report_drive.h"
+#include "metrics/report_text.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+static void print_row(const struct result *result, const struct checkpoint_record *record) {
+    report_checkpoint_row(result, record, stdout);
+}
+
+/* What a simulated run does if nothing else is asked for: the reviews' job, in requests of a GiB. */
+static enum status set_defaults(struct command_input *input, struct error *err) {
+    const struct setting_value *chunk = settings_value(&input->settings, "chunk");
+    if (strcmp(chunk->origin, "default") == 0) {
+        return settings_set(&input->settings, "chunk", "1GiB", "simulated drive", err);
+    }
+    return OK;
+}
+
+static enum status check_spec(const struct spec *spec, struct error *err) {
+    if (spec->dir != NULL) {
+        return error_set(err, ERR_USAGE, "--drive: cannot be given together with --dir");
+    }
+    if (spec->io.quota_bytes > 0 || spec->io.faults != NULL) {
+        return error_set(err, ERR_USAGE, "--drive: --quota and --faults are for --dir");
+    }
+    if (spec->plan.model == NULL) {
+        return error_set(err, ERR_USAGE, "--model is missing; `ckptsim list models` names the "
+                                         "built-in ones");
+    }
+    return OK;
+}
+
+static enum status open_results(struct command_input *input, const char **path,
+                                struct error *err) {
+    char stamp[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(stamp, sizeof stamp, "%Y%m%d-%H%M%S", &utc);
+    return results_dir_make(input->spec.results, stamp, input->spec.plan.model, input->arena, path,
+                            err);
+}
+
+static void print_one(const struct simulation *simulation) {
+    report_passes(&simulation->result, stdout);
+    report_drive_passes(&simulation->result, stdout);
+}
+
+static enum status write_results(struct command_input *input, const char *path,
+                                 struct simulation *simulations, size_t count, struct error *err) {
+    const struct result **results = arena_new(input->arena, count, sizeof *results);
+    enum status status = OK;
+    for (size_t i = 0; i < count && status == OK; i++) {
+        results[i] = &simulations[i].result;
+        const char *folder = path;
+        if (count > 1) {
+            folder = arena_printf(input->arena, "%s/%s", path, results[i]->drive.name);
+            status = results_dir_make(folder, NULL, NULL, input->arena, &folder, err);
+        }
+        status = status == OK ? outputs_write(results[i], folder, input->arena, err) : status;
+    }
+    if (status == OK && count > 1) {
+        status = outputs_write_comparison(results, count, path, input->arena, err);
+    }
+    return status;
+}
+
+static enum status run_drives(struct command_input *input, const struct plan *plan,
+                              const char *const *drives, size_t count,
+                              const volatile sig_atomic_t *stop, struct error *err) {
+    struct simulation *simulations = arena_new(input->arena, count, sizeof *simulations);
+    bool rows = count == 1 && !input->spec.quiet;
+    const struct result **results = arena_new(input->arena, count, sizeof *results);
+    const char *path;
+    enum status status = OK;
+    for (size_t i = 0; i < count && status == OK; i++) {
+        status = simulate_check(input, plan, drives[i], err); /* all must be possible before one runs */
+    }
+    status = status == OK ? open_results(input, &path, err) : status;
+    if (status != OK) {
+        return status;
+    }
+    for (size_t i = 0; i < count && status == OK; i++) {
+        results[i] = &simulations[i].result;
+        status = simulate_run(input, plan, drives[i], stop, rows ? print_row : NULL,
+                              &simulations[i], err);
+        if (status == OK) {
+            print_one(&simulations[i]);
+            putchar('\n');
+        }
+    }
+    if (status == OK && count > 1) {
+        report_compare(results, count, stdout);
+    }
+    struct error write_err;
+    enum status written =
+        status == OK ? write_results(input, path, simulations, count, &write_err) : OK;
+    if (written != OK) {
+        status = error_set(err, written, "%s", write_err.text);
+    } else if (status == OK) {
+        printf("\nresults: %s/\n", path);
+    }
+    for (size_t i = 0; i < count; i++) {
+        result_fini(&simulations[i].result);
+    }
+    return status;
+}
+
+enum status cmd_simulated(struct command_input *input, const volatile sig_atomic_t *stop,
+                          struct error *err) {
+    struct spec *spec = &input->spec;
+    struct plan *plan = arena_new(input->arena, 1, sizeof *plan);
+    if (check_spec(spec, err) != OK || set_defaults(input, err) != OK ||
+        plan_build(&spec->plan, input->arena, plan, err) != OK) {
+        return err->status;
+    }
+    spec->job.commit = spec->commit == COMMIT_MANIFEST;
+    spec->io.ranks = plan->ranks;
+    size_t count;
+    const char *const *drives = simulate_drives(spec->drives, input->arena, &count);
+    if (count == 0) {
+        return error_set(err, ERR_USAGE, "--drive: a name is missing; `ckptsim list drives`");
+    }
+    return run_drives(input, plan, drives, count, stop, err);
+}

@@ -1,0 +1,42 @@
+#include "cli/outputs.h"
+
+#include "metrics/output.h"
+#include "metrics/report_csv.h"
+#include "metrics/report_drive.h"
+#include "metrics/result_json.h"
+#include "metrics/summary_dlio.h"
+
+#include <errno.h>
+
+enum status outputs_write(const struct result *result, const char *folder, struct arena *arena,
+                          struct error *err) {
+    static const struct {
+        const char *name;
+        output_writer *write;
+    } outputs[] = {{"checkpoints.csv", report_csv_checkpoints},
+                   {"passes.csv", report_csv_passes},
+                   {"summary.json", summary_dlio_write_stream},
+                   {"result.json", result_write_stream}};
+    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+        const char *path = arena_printf(arena, "%s/%s", folder, outputs[i].name);
+        enum status status = output_write(path, result, outputs[i].write, err);
+        if (status != OK) {
+            return status;
+        }
+    }
+    return OK;
+}
+
+enum status outputs_write_comparison(const struct result *const *results, size_t count,
+                                     const char *folder, struct arena *arena, struct error *err) {
+    const char *path = arena_printf(arena, "%s/comparison.csv", folder);
+    FILE *stream = fopen(path, "we");
+    if (stream == NULL) {
+        return error_set(err, ERR_FAILED, "cannot write '%s': %s", path, error_words(errno));
+    }
+    report_compare_csv(results, count, stream);
+    bool good = ferror(stream) == 0;
+    good = fclose(stream) == 0 && good;
+    return good ? OK : error_set(err, ERR_FAILED, "cannot write '%s': %s", path,
+                                 error_words(errno));
+}

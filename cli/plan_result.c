@@ -1,0 +1,31 @@
+#include "cli/plan_result.h"
+
+void plan_result_fill(struct result_plan *out, const struct plan *plan, const struct spec *spec,
+                      uint64_t checkpoints) {
+    *out = (struct result_plan){
+        .model = plan->model.name,
+        .layout = plan->layout->name,
+        .layout_leaves_out = plan->layout->leaves_out,
+        .parameters = plan->parameters,
+        .checkpoint_bytes = plan->checkpoint_bytes,
+        .model_bytes = plan->model_bytes,
+        .optimizer_bytes = plan->optimizer_bytes,
+        .files = plan->files,
+        .ranks = plan->ranks,
+        .tp = plan->parallelism.tp,
+        .pp = plan->parallelism.pp,
+        .dp = plan->parallelism.dp,
+        .zero_stage = plan->parallelism.zero,
+        .scale = plan->scale,
+        .passes = spec->job.passes,
+        .checkpoints_per_pass = checkpoints,
+        .smallest_rank_bytes = UINT64_MAX,
+    };
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        uint64_t bytes = plan->shares[rank].bytes;
+        out->largest_rank_bytes = bytes > out->largest_rank_bytes ? bytes : out->largest_rank_bytes;
+        out->smallest_rank_bytes =
+            bytes < out->smallest_rank_bytes ? bytes : out->smallest_rank_bytes;
+    }
+    out->run_bytes = out->passes * out->checkpoints_per_pass * out->checkpoint_bytes;
+}

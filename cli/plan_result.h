@@ -1,0 +1,13 @@
+#ifndef CKPTSIM_CLI_PLAN_RESULT_H
+#define CKPTSIM_CLI_PLAN_RESULT_H
+
+#include "cli/spec.h"
+#include "metrics/result.h"
+#include "models/plan.h"
+
+/* The plan as the result holds it; checkpoints is how many fit in a pass. Memory and payload are the
+ * caller's to add. */
+void plan_result_fill(struct result_plan *out, const struct plan *plan, const struct spec *spec,
+                      uint64_t checkpoints);
+
+#endif

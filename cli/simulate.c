@@ -1,0 +1,276 @@
+#include "cli/simulate.h"
+
+#include "base/check.h"
+#include "base/units.h"
+#include "cli/plan_result.h"
+#include "metrics/recorder.h"
+#include "sim/drive/drive_build.h"
+#include "sim/job/job.h"
+
+#include <math.h>
+#include <string.h>
+
+struct run {
+    struct command_input *input;
+    struct simulation *simulation;
+    struct drive_engine_config config;
+    struct engine *engine;
+    struct recorder recorder;
+    struct job job;
+    struct drive_stats pass_start, last; /* cumulative, at the start of the pass and now */
+    uint32_t pass, pass_capacity;
+    void (*each)(const struct result *result, const struct checkpoint_record *record);
+};
+
+const char *const *simulate_drives(const char *drives, struct arena *arena, size_t *count) {
+    const char **names = arena_new(arena, strlen(drives) + 1, sizeof *names);
+    char *rest = arena_text(arena, drives);
+    *count = 0;
+    for (char *name; (name = strsep(&rest, ",")) != NULL;) {
+        if (name[0] != '\0') {
+            names[(*count)++] = name;
+        }
+    }
+    return names;
+}
+
+static double share(uint64_t part, uint64_t whole) {
+    return whole > 0 ? (double)part / (double)whole : 0;
+}
+
+static double per_byte(uint64_t bytes, uint64_t host_bytes) {
+    return host_bytes > 0 ? (double)bytes / (double)host_bytes : 0;
+}
+
+/* How many of the streams that a superblock was written by were still alive when it was cleaned. */
+static void victims_in_words(const struct ftl_stats *before, const struct ftl_stats *after,
+                             char *text, size_t size) {
+    uint64_t victims = after->victims - before->victims;
+    text[0] = '\0';
+    if (victims == 0) {
+        return;
+    }
+    double written = (double)(after->victim_streams_written - before->victim_streams_written) /
+                     (double)victims;
+    double valid =
+        (double)(after->victim_streams_valid - before->victim_streams_valid) / (double)victims;
+    snprintf(text, size,
+             ": a superblock that is cleaned held data of %.1f ranks on average, and that of %.1f "
+             "is still live",
+             written, valid);
+}
+
+/* Why this pass is as slow as it is against the one before, from what the stations did. */
+static const char *explain(struct run *run, const struct drive_pass *pass,
+                           const struct drive_pass *before) {
+    struct arena *arena = run->input->arena;
+    double gc = per_byte(pass->gc_bytes, pass->host_bytes);
+    if (before == NULL) {
+        return arena_printf(arena, "the %s sets the pace%s", pass->bottleneck,
+                            gc < 0.005 ? "; nothing is copied" : "");
+    }
+    bool nand = strcmp(pass->bottleneck, "nand") == 0;
+    if (!nand) {
+        bool host = strcmp(pass->bottleneck, "host") == 0;
+        return arena_printf(arena,
+                            "the %s sets the pace%s; the drive copies %.2f bytes per byte written "
+                            "and its NAND is busy %.0f %% of the time",
+                            pass->bottleneck,
+                            host ? ", writing into files that were there before" : "", gc,
+                            100 * pass->busy[DRIVE_STATION_NAND]);
+    }
+    char victims[200], mixing[200] = "";
+    victims_in_words(&run->pass_start.ftl, &run->last.ftl, victims, sizeof victims);
+    double mix_share, exponent;
+    drive_mixing(&run->simulation->sheet, &mix_share, &exponent);
+    if (gc > 0 && mix_share < 1) {
+        snprintf(mixing, sizeof mixing,
+                 "; and while it copies, this drive programs %.0f %% slower with one stream%s",
+                 100 * (1 - mix_share), exponent > 0.01 ? " and slower still with more" : "");
+    }
+    return arena_printf(arena, "garbage collection copies %.2f bytes per byte written%s%s", gc,
+                        victims, mixing);
+}
+
+/* The numbers of the pass that just ended. */
+static void end_pass(struct run *run) {
+    const struct drive_stats *now = &run->last, *start = &run->pass_start;
+    struct drive_result *drive = &run->simulation->result.drive;
+    struct drive_pass *pass = &drive->passes[drive->pass_count];
+    const struct drive_sheet *sheet = &run->simulation->sheet;
+    uint64_t media = now->unit_bytes + now->gc_bytes;
+    uint64_t elapsed = now->now_ns - start->now_ns;
+    *pass = (struct drive_pass){
+        .pass = run->pass,
+        .elapsed_ns = elapsed,
+        .host_bytes = now->host_bytes - start->host_bytes,
+        .unit_bytes = now->unit_bytes - start->unit_bytes,
+        .gc_bytes = now->gc_bytes - start->gc_bytes,
+        .free_superblocks = now->ftl.free_superblocks,
+        .cycles = per_byte(media, sheet->raw_bytes.value),
+        .endurance_used = (double)media / (double)sheet->rated_media_bytes.value,
+        .energy_joules = (double)(now->energy_mj - start->energy_mj) / 1e3,
+    };
+    double rated = (double)sheet->rated_media_bytes.value;
+    double years = (double)elapsed / 1e9 / 86400 / 365.25;
+    pass->years_to_wear_out = rated / (double)(pass->unit_bytes + pass->gc_bytes) * years;
+    int busiest = 0;
+    for (int i = 0; i < DRIVE_STATIONS; i++) {
+        pass->busy[i] = fmin(1, share(now->busy_ns[i] - start->busy_ns[i], elapsed));
+        busiest = pass->busy[i] > pass->busy[busiest] ? i : busiest;
+    }
+    pass->bottleneck = drive_station_name((enum drive_station)busiest);
+    pass->why = explain(run, pass, drive->pass_count > 0 ? pass - 1 : NULL);
+    drive->pass_count++;
+    run->pass_start = *now;
+}
+
+static enum status take_checkpoint(void *context, struct checkpoint_record *record, bool settled,
+                                   struct error *err) {
+    struct run *run = context;
+    (void)settled;
+    (void)err;
+    if (record->pass != run->pass) {
+        end_pass(run);
+        run->pass = record->pass;
+        if (run->config.discard == DRIVE_DISCARD_FSTRIM) {
+            drive_engine_trim_free(run->engine);
+        }
+    }
+    drive_engine_stats(run->engine, &run->last);
+    if (run->each != NULL) {
+        run->each(&run->simulation->result, record);
+    }
+    return OK;
+}
+
+static enum status read_drive(struct run *run, struct error *err) {
+    struct spec *spec = &run->input->spec;
+    struct arena *arena = run->input->arena;
+    const char *config_dir = spec->plan.config_dir;
+    struct drive_config *drive = arena_new(arena, 1, sizeof *drive);
+    if (drive_config_read(run->simulation->drive, config_dir, arena, drive, err) != OK ||
+        drive_sheet_make(drive, DRIVE_AS_MEASURED, arena, &run->simulation->sheet, err) != OK) {
+        return error_wrap(err, "--drive");
+    }
+    struct host_config host;
+    if (host_config_read(spec->host, config_dir, arena, &host, err) != OK) {
+        return error_wrap(err, "--host");
+    }
+    struct drive_choices choices = {
+        .placement = (enum placement_policy)spec->placement,
+        .discard = (enum drive_discard)spec->discard,
+        .buffered = spec->io.direct == IO_DIRECT_OFF,
+        .used_before = spec->drive_state == DRIVE_STATE_USED,
+        .ranks = spec->io.ranks,
+        .memory_limit_bytes = spec->memory_limit_bytes,
+        .seed = spec->io.payload.seed,
+    };
+    drive_build(&run->simulation->sheet, &host, &choices, arena, &run->config);
+    return OK;
+}
+
+static enum status check_fit(struct run *run, const struct plan *plan, struct error *err) {
+    const struct spec *spec = &run->input->spec;
+    uint64_t capacity = run->config.capacity_bytes;
+    uint64_t fit = job_checkpoints_that_fit(&spec->job, plan, capacity, capacity);
+    if (fit == 0) {
+        char need[UNITS_TEXT], have[UNITS_TEXT];
+        uint64_t room = fill_room(&spec->job.fill, capacity, capacity, 0);
+        return error_set(err, ERR_USAGE,
+                         "--drive: '%s' is too small: a checkpoint takes %s and %s may be used; a "
+                         "--scale of %.1g or less would fit",
+                         run->simulation->drive, units_gb(fill_checkpoint_bytes(plan), need),
+                         units_gb(room, have),
+                         0.9 * plan->scale * (double)room / (double)fill_checkpoint_bytes(plan));
+    }
+    plan_result_fill(&run->simulation->result.plan, plan, spec, fit);
+    return OK;
+}
+
+static void describe(struct run *run) {
+    struct result *result = &run->simulation->result;
+    struct arena *arena = run->input->arena;
+    const struct drive_config *drive = &run->simulation->sheet.drive;
+    const struct spec *spec = &run->input->spec;
+    result->kind = RESULT_SIMULATED;
+    result->arena = arena;
+    result->version = CKPTSIM_VERSION;
+    result->settings = &run->input->settings;
+    result->run_id = arena_printf(arena, "simulated-%s-seed-%llu", drive->name,
+                                  (unsigned long long)spec->io.payload.seed);
+    result->machine.arena = result->file_system.arena = arena;
+    result->device.arena = result->engine.arena = arena;
+    facts_text(&result->device, "drive", drive->name);
+    facts_text(&result->device, "model", arena_printf(arena, "%s %s", drive->vendor, drive->model));
+    facts_text(&result->device, "nand", drive_nand_text(drive->nand));
+    facts_count(&result->device, "size_bytes", run->config.capacity_bytes);
+    facts_text(&result->device, "state", spec->drive_state == DRIVE_STATE_USED ? "used" : "new");
+    facts_text(&result->engine, "name", "simulated drive");
+    facts_text(&result->engine, "host", spec->host);
+    run->engine->ops->facts(run->engine, &result->engine);
+    result->drive.name = drive->name;
+    result->drive.capacity_bytes = run->config.capacity_bytes;
+    result->drive.rated_media_bytes = (double)run->simulation->sheet.rated_media_bytes.value;
+    result->drive.passes = arena_new(arena, spec->job.passes + 1, sizeof *result->drive.passes);
+}
+
+static enum status run_job(struct run *run, const struct plan *plan,
+                           const volatile sig_atomic_t *stop, struct error *err) {
+    struct spec *spec = &run->input->spec;
+    run->job = (struct job){
+        .config = &spec->job,
+        .io = &spec->io,
+        .plan = plan,
+        .engine = run->engine,
+        .recorder = &run->recorder,
+        .arena = run->input->arena,
+        .run_id = run->simulation->result.run_id,
+        .stop = stop,
+        .observer = {run, NULL, take_checkpoint},
+    };
+    recorder_init(&run->recorder, &run->simulation->result, plan->ranks, run->input->arena);
+    job_init(&run->job);
+    drive_engine_stats(run->engine, &run->pass_start);
+    run->last = run->pass_start;
+    run->pass = 1;
+    enum status status = job_run(&run->job, err);
+    if (run->simulation->result.checkpoint_count > 0) {
+        end_pass(run);
+    }
+    job_fini(&run->job);
+    return status;
+}
+
+enum status simulate_check(struct command_input *input, const struct plan *plan, const char *drive,
+                           struct error *err) {
+    struct run *run = arena_new(input->arena, 1, sizeof *run);
+    run->input = input;
+    run->simulation = arena_new(input->arena, 1, sizeof *run->simulation);
+    run->simulation->drive = drive;
+    enum status status = read_drive(run, err);
+    return status == OK ? check_fit(run, plan, err) : status;
+}
+
+enum status simulate_run(struct command_input *input, const struct plan *plan, const char *drive,
+                         const volatile sig_atomic_t *stop,
+                         void (*each)(const struct result *result,
+                                      const struct checkpoint_record *record),
+                         struct simulation *simulation, struct error *err) {
+    struct run *run = arena_new(input->arena, 1, sizeof *run);
+    *simulation = (struct simulation){.drive = drive};
+    *run = (struct run){.input = input, .simulation = simulation, .each = each};
+    enum status status = read_drive(run, err);
+    status = status == OK ? check_fit(run, plan, err) : status;
+    if (status != OK) {
+        return status;
+    }
+    status = drive_engine_open(&run->config, &run->engine, err);
+    if (status != OK) {
+        return error_wrap(err, "--drive: '%s'", drive);
+    }
+    describe(run);
+    status = run_job(run, plan, stop, err);
+    engine_close(run->engine);
+    return status;
+}
