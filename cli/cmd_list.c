@@ -1,6 +1,7 @@
 #include "base/configs.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "sim/drive/drive_config.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -36,12 +37,39 @@ static const char *config_about(struct command_input *input, const char *kind, c
     return about != NULL && about->kind == YAML_TEXT ? about->text : "";
 }
 
-static void list_workloads(struct command_input *input) {
+static void list_configs(struct command_input *input, const char *kind) {
     size_t count;
     const char *const *names =
-        config_names("workloads", input->spec.plan.config_dir, input->arena, &count);
+        config_names(kind, input->spec.plan.config_dir, input->arena, &count);
     for (size_t i = 0; i < count; i++) {
-        list_row(input, names[i], config_about(input, "workloads", names[i]));
+        list_row(input, names[i], config_about(input, kind, names[i]));
+    }
+}
+
+static void list_workloads(struct command_input *input) {
+    list_configs(input, "workloads");
+}
+
+static void list_hosts(struct command_input *input) {
+    list_configs(input, "hosts");
+}
+
+static void list_drives(struct command_input *input) {
+    size_t count;
+    const char *const *names =
+        drive_config_names(input->spec.plan.config_dir, input->arena, &count);
+    for (size_t i = 0; i < count; i++) {
+        struct drive_config drive;
+        struct error err;
+        char text[160] = "";
+        if (drive_config_read(names[i], input->spec.plan.config_dir, input->arena, &drive, &err) ==
+            OK) {
+            char rate[UNITS_TEXT];
+            snprintf(text, sizeof text, "%s  writes %9s  %s %s", drive_nand_text(drive.nand),
+                     units_rate((double)drive.sequential_write_rate.value, rate), drive.vendor,
+                     drive.model);
+        }
+        list_row(input, names[i], text);
     }
 }
 
@@ -72,7 +100,8 @@ enum status cmd_list(struct command_input *input, struct error *err) {
         const char *name;
         void (*list)(struct command_input *input);
     } kinds[] = {{"models", list_models}, {"layouts", list_layouts}, {"engines", list_engines},
-                 {"workloads", list_workloads}};
+                 {"workloads", list_workloads}, {"drives", list_drives},
+                 {"hosts", list_hosts}};
     const char *wanted = input->positional_count > 0 ? input->positionals[0] : NULL;
     bool found = false;
     for (size_t i = 0; i < sizeof kinds / sizeof kinds[0]; i++) {
@@ -86,7 +115,7 @@ enum status cmd_list(struct command_input *input, struct error *err) {
     }
     if (!found) {
         return error_set(err, ERR_USAGE,
-                         "list: '%s' is not allowed; models|layouts|engines|workloads is", wanted);
+                         "list: '%s' is not allowed; models|layouts|engines|workloads|drives|hosts is", wanted);
     }
     return OK;
 }

@@ -90,11 +90,12 @@ static enum status run_drives(struct command_input *input, const struct plan *pl
     }
     for (size_t i = 0; i < count && status == OK; i++) {
         results[i] = &simulations[i].result;
+        printf("%s%s (simulated)\n", i > 0 ? "\n" : "", drives[i]);
+        fflush(stdout);
         status = simulate_run(input, plan, drives[i], stop, rows ? print_row : NULL,
                               &simulations[i], err);
         if (status == OK) {
             print_one(&simulations[i]);
-            putchar('\n');
         }
     }
     if (status == OK && count > 1) {

@@ -41,6 +41,8 @@ enum status cmd_shards(struct command_input *input, struct error *err);
 enum status cmd_verify(struct command_input *input, struct error *err);
 enum status cmd_clean(struct command_input *input, struct error *err);
 enum status cmd_list(struct command_input *input, struct error *err);
+enum status cmd_show(struct command_input *input, struct error *err);
+enum status cmd_validate(struct command_input *input, struct error *err);
 enum status cmd_help(struct command_input *input, struct error *err);
 
 #endif

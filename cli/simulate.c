@@ -4,10 +4,12 @@
 #include "base/units.h"
 #include "cli/plan_result.h"
 #include "metrics/recorder.h"
+#include "metrics/report_text.h"
 #include "sim/drive/drive_build.h"
 #include "sim/job/job.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 struct run {
@@ -270,6 +272,11 @@ enum status simulate_run(struct command_input *input, const struct plan *plan, c
         return error_wrap(err, "--drive: '%s'", drive);
     }
     describe(run);
+    if (each != NULL) {
+        report_plan(&simulation->result, stdout);
+        report_checkpoint_head(stdout);
+        fflush(stdout);
+    }
     status = run_job(run, plan, stop, err);
     engine_close(run->engine);
     return status;

@@ -37,8 +37,9 @@ const struct setting_row spec_rows[] = {
      .commands = PLAN,
      .help = "shrinks every tensor (0.001, 1/1000) but keeps ranks, files and their proportions"},
     {.name = "config-dir", .type = SETTING_TEXT, .field = FIELD(plan.config_dir),
-     .placeholder = "DIR", .group = "Model and parallelism", .commands = PLAN | CMD_LIST,
-     .help = "folder whose models/NAME.yaml and workloads/NAME.yaml win over the built-in ones"},
+     .placeholder = "DIR", .group = "Model and parallelism",
+     .commands = PLAN | CMD_LIST | CMD_SHOW,
+     .help = "folder whose KIND/NAME.yaml win over the built-in ones (models, workloads, drives, hosts)"},
 
     {.name = "dir", .type = SETTING_TEXT, .field = FIELD(dir), .placeholder = "DIR",
      .group = "Target", .commands = RUN | CMD_VERIFY | CMD_CLEAN,

@@ -18,6 +18,8 @@ enum command_bit {
     CMD_CLEAN = 8,
     CMD_LIST = 16,
     CMD_HELP = 32,
+    CMD_SHOW = 64,
+    CMD_VALIDATE = 128,
 };
 
 enum drive_state { DRIVE_STATE_USED, DRIVE_STATE_NEW };

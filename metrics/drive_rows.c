@@ -43,6 +43,13 @@ static struct metric_value media_bytes(const struct metric_row *row, const struc
     return (struct metric_value){.known = true, .whole = pass->unit_bytes + pass->gc_bytes};
 }
 
+static struct metric_value endurance_percent(const struct metric_row *row,
+                                             const struct result *result, const void *record) {
+    (void)row, (void)result;
+    const struct drive_pass *pass = record;
+    return number(100 * pass->endurance_used);
+}
+
 static const struct metric_row rows[] = {
     {"pass", "pass", 4, METRIC_COUNT, METRIC_NEITHER, RECORDED(pass), .help = "its number, from 1"},
     {"write_amplification", "WA", 7, METRIC_NUMBER, METRIC_LOWER, .compute = total_amplification,
@@ -63,7 +70,8 @@ static const struct metric_row rows[] = {
      .help = "erased superblocks at the end of the pass"},
     {"program_erase_cycles", "P/E", 7, METRIC_NUMBER, METRIC_LOWER, RECORDED(cycles),
      .help = "bytes programmed since the run began over raw bytes"},
-    {"endurance_used", "life %", 7, METRIC_SHARE, METRIC_LOWER, RECORDED(endurance_used),
+    {"endurance_used_percent", "life %", 8, METRIC_NUMBER, METRIC_LOWER,
+     .compute = endurance_percent,
      .help = "bytes programmed since the run began over those that the rating amounts to"},
     {"years_to_wear_out", "years", 7, METRIC_NUMBER, METRIC_HIGHER, RECORDED(years_to_wear_out),
      .help = "until the rated endurance is used up if the drive works like this without a rest"},
