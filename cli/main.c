@@ -3,8 +3,10 @@
 #include "base/names.h"
 #include "cli/command.h"
 
+#include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 static enum status read_workload(struct command_input *input, struct error *err) {
     const struct spec *spec = &input->spec;
@@ -86,10 +88,23 @@ static bool asks_for(int argc, char **argv, const char *option) {
     return false;
 }
 
+/* A standard descriptor that is closed would be given to a file of the run, and what is printed would
+ * go into that file. If this fails, so will every other open. */
+static void fill_standard_descriptors(void) {
+    int fd = open("/dev/null", O_RDWR);
+    while (fd >= 0 && fd <= STDERR_FILENO) {
+        fd = open("/dev/null", O_RDWR);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+}
+
 int main(int argc, char **argv) {
     struct arena arena = {0};
     struct error err = {0};
     enum status status = OK;
+    fill_standard_descriptors();
     argc--;
     argv++;
     const struct command *command = NULL;
