@@ -3,6 +3,7 @@
 #include "base/names.h"
 #include "cli/command.h"
 
+#include <ctype.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
@@ -88,6 +89,15 @@ static bool asks_for(int argc, char **argv, const char *option) {
     return false;
 }
 
+/* One line, whatever a name or a file brought into the text. */
+static void complain(const char *text) {
+    fputs("ckptsim: ", stderr);
+    for (const char *at = text; *at != '\0'; at++) {
+        putc(iscntrl((unsigned char)*at) ? '?' : *at, stderr);
+    }
+    putc('\n', stderr);
+}
+
 /* A standard descriptor that is closed would be given to a file of the run, and what is printed would
  * go into that file. If this fails, so will every other open. */
 static void fill_standard_descriptors(void) {
@@ -129,11 +139,11 @@ int main(int argc, char **argv) {
     }
     if (status != OK) {
         fflush(stdout);
-        fprintf(stderr, "ckptsim: %s\n", err.text);
+        complain(err.text);
     }
 done:
     if (status == OK && (fflush(stdout) != 0 || ferror(stdout))) {
-        fprintf(stderr, "ckptsim: cannot write to standard output\n");
+        complain("cannot write to standard output");
         status = ERR_FAILED;
     }
     arena_fini(&arena);
