@@ -48,13 +48,20 @@ static void on_signal(int number) {
     stop_flag = 1;
 }
 
+/* A signal that is ignored stays so: nohup, and a shell for commands in the background, ask for it. */
+static void catch_signal(int number) {
+    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, before;
+    if (sigaction(number, NULL, &before) != 0 || before.sa_handler != SIG_IGN) {
+        sigaction(number, &action, NULL);
+    }
+}
+
 /* The first Ctrl-C stops cleanly, the second one at once. A closed pipe or a file size limit must
  * come back as an error value, not end the process with files left behind. */
 static void catch_signals(void) {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND};
-    sigaction(SIGINT, &action, NULL);
-    sigaction(SIGTERM, &action, NULL);
-    sigaction(SIGHUP, &action, NULL);
+    catch_signal(SIGINT);
+    catch_signal(SIGTERM);
+    catch_signal(SIGHUP);
     signal(SIGPIPE, SIG_IGN);
     signal(SIGXFSZ, SIG_IGN);
 }
