@@ -63,7 +63,7 @@ static enum status write_results(struct command_input *input, const char *path,
         const char *folder = path;
         if (count > 1) {
             folder = arena_printf(input->arena, "%s/%s", path, results[i]->drive.name);
-            status = results_dir_make(folder, NULL, NULL, input->arena, &folder, err);
+            status = results_dir_make(folder, "", "", input->arena, &folder, err);
         }
         status = status == OK ? outputs_write(results[i], folder, input->arena, err) : status;
     }
