@@ -64,8 +64,10 @@ static enum status guard_system_disk(struct spec *spec, const struct target *tar
 /* A scale with one significant digit at which a checkpoint takes at most the room. */
 static double scale_that_fits(const struct plan *plan, uint64_t room) {
     static const double digits[] = {5, 2, 1};
-    double most = plan->scale * ((double)room * 0.98) /
-                  ((double)fill_checkpoint_bytes(plan) + 1);
+    /* Blocks and text files that every shard takes beside its bytes do not shrink. */
+    double beside = (double)(fill_checkpoint_bytes(plan) - plan->checkpoint_bytes);
+    double most = plan->scale * ((double)room * 0.98 - beside) /
+                  ((double)plan->checkpoint_bytes + 1);
     for (double power = 0.1; power > 1e-10; power /= 10) {
         for (size_t i = 0; i < sizeof digits / sizeof digits[0]; i++) {
             if (digits[i] * power <= most) {
