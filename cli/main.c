@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 static enum status read_workload(struct command_input *input, struct error *err) {
@@ -25,6 +26,17 @@ static enum status read_workload(struct command_input *input, struct error *err)
         return error_wrap(err, "--as");
     }
     return settings_read_yaml(&input->settings, root, err);
+}
+
+/* A folder named wrongly would silently give the built-in configs. */
+static enum status check_config_dir(const struct spec *spec, struct error *err) {
+    const char *dir = spec->plan.config_dir;
+    struct stat info;
+    if (dir == NULL || (stat(dir, &info) == 0 && S_ISDIR(info.st_mode))) {
+        return OK;
+    }
+    return error_set(err, ERR_USAGE, "--config-dir: '%s' is not a folder; one with models/ or "
+                                     "workloads/ in it is needed", dir);
 }
 
 static enum status check_positionals(const struct command *command,
@@ -52,6 +64,7 @@ static enum status run_command(const struct command *command, int argc, char **a
     enum status status = settings_parse(&input->settings, argc, argv, input->positionals,
                                         &input->positional_count, err);
     status = status == OK ? check_positionals(command, input, err) : status;
+    status = status == OK ? check_config_dir(&input->spec, err) : status;
     status = status == OK ? read_workload(input, err) : status;
     return status == OK ? command->run(input, err) : status;
 }
