@@ -168,6 +168,7 @@ static void a_mount_names_its_device(void **state) {
     mkdir(folder, 0755);
     snprintf(
         line, sizeof line,
+        "0 0 0:2 / / rw - rootfs rootfs rw\n" /* mounted over: the later line is right */
         "1 0 0:99 / / rw,relatime shared:1 - btrfs /dev/nvme0n1p1 rw,compress=zstd\n"
         "not a mount\n"
         "2 1 0:98 / %s/a\\040b rw,noatime shared:2 master:1 - nfs4 server:/x\\040y rw,vers=4\n",
