@@ -19,7 +19,13 @@
 
 #include <cmocka.h>
 
-enum { PLAY_RANKS = 3, PLAY_DEPTH = 2, PLAY_FILES = 8, PLAY_CHUNK = 64 * 1024 };
+enum {
+    PLAY_RANKS = 3,
+    PLAY_DEPTH = 2,
+    PLAY_FILES = 8,
+    PLAY_CHUNK = 64 * 1024,
+    PLAY_LARGE_CHUNK = 3 * 1024 * 1024
+};
 #define PLAY_TIMEOUT_NS UINT64_C(20000000000)
 #define MS UINT64_C(1000000)
 
