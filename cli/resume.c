@@ -103,6 +103,7 @@ void resume_job(struct job *job, const struct folder *folder,
         const struct checkpoint_record *record = &content->checkpoints[i];
         first_pass += record->pass == 1 && record->complete;
         last = content->settled[i] ? record : last; /* an interrupted one is written again */
+        job->drive_filled = job->drive_filled || (content->settled[i] && !record->complete);
     }
     if (last != NULL) {
         job_resume(job, last, first_pass, content->checkpoint_count);
