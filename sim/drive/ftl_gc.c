@@ -10,16 +10,15 @@
  * stale, because moving a fully valid superblock gains nothing. */
 static uint32_t best_drawn(struct ftl *ftl) {
     const struct ftl_queue *queue = &ftl->queue;
-    const struct ftl_queue_node *best = NULL;
+    struct ftl_queue_node best = {.cost = UINT64_MAX};
     for (uint32_t i = 0; i < ftl->config.choices; i++) {
         uint64_t random = prng_next(&ftl->random) >> 32;
         const struct ftl_queue_node *drawn = &queue->nodes[random * queue->count >> 32];
-        if (best == NULL || drawn->cost < best->cost ||
-            (drawn->cost == best->cost && drawn->age < best->age)) {
-            best = drawn;
+        if (drawn->cost < best.cost || (drawn->cost == best.cost && drawn->age < best.age)) {
+            best = *drawn;
         }
     }
-    return best->cost < ftl->superblock_units ? best->superblock : ftl_queue_first(queue);
+    return best.cost < ftl->superblock_units ? best.superblock : ftl_queue_first(queue);
 }
 
 static struct ftl_frontier *gc_frontier(struct ftl *ftl, uint32_t handle) {

@@ -178,9 +178,28 @@ static void replace(struct ftl_map *map, struct ftl_bucket *bucket, uint32_t fro
     }
 }
 
+/* Drops unmapped runs of three neighbours and joins those in one superblock. Returns how many are
+ * left. */
+static uint32_t join(struct run parts[3]) {
+    uint32_t count = 0;
+    for (uint32_t i = 0; i < 3; i++) {
+        struct run part = parts[i];
+        if (part.superblock == FTL_UNMAPPED) {
+            continue;
+        }
+        if (count > 0 && parts[count - 1].last + 1 == part.first &&
+            parts[count - 1].superblock == part.superblock) {
+            parts[count - 1].last = part.last;
+        } else {
+            parts[count++] = part;
+        }
+    }
+    return count;
+}
+
 static void set_runs(struct ftl_map *map, struct ftl_bucket *bucket, struct run set) {
-    struct run left = {.superblock = FTL_UNMAPPED}, right = left, with[3];
-    uint32_t from = find_run(bucket, set.first), to = from, count = 0;
+    struct run left = {.superblock = FTL_UNMAPPED}, right = left;
+    uint32_t from = find_run(bucket, set.first), to = from;
     for (; to < bucket->count && bucket->runs[to].first <= set.last; to++) {
         const struct run *old = &bucket->runs[to];
         map->mapped_units -= run_units(old);
@@ -202,20 +221,12 @@ static void set_runs(struct ftl_map *map, struct ftl_bucket *bucket, struct run 
         right = bucket->runs[to++];
         map->mapped_units -= run_units(&right);
     }
-    const struct run parts[] = {left, set, right};
-    for (uint32_t i = 0; i < COUNT_OF(parts); i++) {
-        if (parts[i].superblock == FTL_UNMAPPED) {
-            continue;
-        }
+    struct run parts[] = {left, set, right};
+    uint32_t count = join(parts);
+    for (uint32_t i = 0; i < count; i++) {
         map->mapped_units += run_units(&parts[i]);
-        if (count > 0 && with[count - 1].last + 1 == parts[i].first &&
-            with[count - 1].superblock == parts[i].superblock) {
-            with[count - 1].last = parts[i].last;
-        } else {
-            with[count++] = parts[i];
-        }
     }
-    replace(map, bucket, from, to, with, count);
+    replace(map, bucket, from, to, parts, count);
 }
 
 static uint32_t count_runs(const struct ftl_bucket *bucket) {

@@ -183,6 +183,33 @@ static void scattered_space_becomes_runs_again(void **state) {
     ftl_close(ftl);
 }
 
+/* What GC moves for one stream of random writes under a choice of victims. */
+static uint64_t moved_by(enum ftl_victims victims, uint32_t choices) {
+    struct ftl_config config = drive_of(100, 20);
+    config.victims = victims;
+    config.choices = choices;
+    struct ftl *ftl = open_drive(&config);
+    uint64_t random = 8, units = ftl_logical_units(ftl);
+    for (int i = 0; i < 20000; i++) {
+        uint64_t first = prng_next(&random) % units;
+        put(ftl, &(struct ftl_write){.first_unit = first,
+                                     .units = units - first < 16 ? units - first : 16});
+    }
+    uint64_t moved = ftl_stats(ftl).gc_units;
+    audit(ftl);
+    ftl_close(ftl);
+    return moved;
+}
+
+static void worse_victims_cost_more(void **state) {
+    (void)state;
+    uint64_t greedy = moved_by(FTL_VICTIMS_GREEDY, 0);
+    uint64_t of_ten = moved_by(FTL_VICTIMS_D_CHOICES, 10);
+    assert_true(greedy < of_ten);
+    assert_true(of_ten < moved_by(FTL_VICTIMS_D_CHOICES, 2));
+    assert_true(greedy < moved_by(FTL_VICTIMS_FIFO, 0));
+}
+
 static void streams_of_victims_are_told(void **state) {
     (void)state;
     struct ftl_config config = drive_of(16, 6);
@@ -284,6 +311,7 @@ int main(void) {
         cmocka_unit_test(a_handle_per_lifetime_copies_nothing),
         cmocka_unit_test(extents_equal_pages),
         cmocka_unit_test(scattered_space_becomes_runs_again),
+        cmocka_unit_test(worse_victims_cost_more),
         cmocka_unit_test(streams_of_victims_are_told),
         cmocka_unit_test(impossible_drives_are_refused),
         cmocka_unit_test(memory_is_limited),
