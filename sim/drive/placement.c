@@ -8,7 +8,7 @@
 
 /* Regions: at most REGIONS of them and none below a GiB, so that no list grows long. XFS makes groups
  * of at most 1 TiB and at least four. */
-enum { REGIONS = 512, XFS_LEAST_GROUPS = 4 };
+enum { REGIONS = 512, XFS_LEAST_GROUPS = 4, BLOCK_BYTES = 4096 };
 #define LEAST_REGION_BYTES (UINT64_C(1) << 30)
 #define XFS_GROUP_BYTES (UINT64_C(1) << 40)
 
@@ -40,11 +40,17 @@ static uint64_t smaller(uint64_t a, uint64_t b) {
     return a < b ? a : b;
 }
 
+/* The size of so many equal parts, in whole blocks: no block lies across a border. */
+static uint64_t part_of(uint64_t total_bytes, uint64_t parts) {
+    uint64_t size = (total_bytes + parts - 1) / parts;
+    return (size + BLOCK_BYTES - 1) / BLOCK_BYTES * BLOCK_BYTES;
+}
+
 static uint64_t region_size(enum placement_policy policy, uint64_t total_bytes) {
     if (policy == PLACEMENT_XFS) {
-        return smaller(XFS_GROUP_BYTES, (total_bytes + XFS_LEAST_GROUPS - 1) / XFS_LEAST_GROUPS);
+        return smaller(XFS_GROUP_BYTES, part_of(total_bytes, XFS_LEAST_GROUPS));
     }
-    uint64_t size = (total_bytes + REGIONS - 1) / REGIONS;
+    uint64_t size = part_of(total_bytes, REGIONS);
     return size > LEAST_REGION_BYTES ? size : LEAST_REGION_BYTES;
 }
 
@@ -136,7 +142,10 @@ struct choice {
 
 /* The first free byte at or after address, going round once. */
 static bool find_from(struct placement *placement, uint64_t address, struct choice *choice) {
-    uint32_t first = (uint32_t)(address / placement->region_bytes) % placement->region_count;
+    if (address >= placement->total_bytes) { /* behind the last byte comes the first one */
+        address = 0;
+    }
+    uint32_t first = (uint32_t)(address / placement->region_bytes);
     for (uint32_t i = 0; i <= placement->region_count; i++) {
         struct region *region = &placement->regions[(first + i) % placement->region_count];
         uint32_t at = i == 0 ? first_ending_after(region, address) : 0;

@@ -12,7 +12,7 @@
  *              random (mballoc's optimized scan takes groups by the size of their free extents, not
  *              by address); a file that is blocked at the moving goal that all files share
  *   xfs        behind the file's own last byte, else in the file's allocation group the free extent
- *              nearest its start that holds the whole request, groups taken in turn by file
+ *              nearest its start that holds the whole request; the file's folder chooses the group
  *   next-fit   at one moving goal, always
  *   first-fit  at the lowest free address, always
  *
