@@ -277,8 +277,9 @@ static enum status open_worker(struct uring_worker *worker, uint32_t first_buffe
     int failed = init_ring(worker);
     if (failed < 0) {
         return error_set(err, ERR_USAGE,
-                         "--engine: 'uring' cannot set up io_uring: %s; threads does without it",
-                         error_words(-failed));
+                         "--engine: 'uring' cannot set up io_uring: %s%s; threads does without it",
+                         error_words(-failed),
+                         failed == -ENOMEM ? " (the limit of `ulimit -l` may be too low)" : "");
     }
     worker->wake_fd = eventfd(0, EFD_CLOEXEC);
     CHECK(worker->wake_fd >= 0);
