@@ -19,6 +19,7 @@
 #include <unistd.h>
 
 #define BASE_MEMORY_BYTES (UINT64_C(64) << 20) /* everything but the engine's buffers */
+#define HEADROOM_BYTES (UINT64_C(8) << 20)     /* the most that measuring the payload takes of it */
 
 static volatile sig_atomic_t stop_flag;
 
@@ -148,13 +149,18 @@ static enum status open_results(struct run *run, struct error *err) {
     return status;
 }
 
+/* The measurement has a buffer of its own beside the engine's, within the base memory. */
+static size_t headroom_buffer(uint64_t chunk_bytes) {
+    return (size_t)(chunk_bytes < HEADROOM_BYTES ? chunk_bytes : HEADROOM_BYTES);
+}
+
 static void fill_plan_result(struct run *run) {
     const struct spec *spec = run->spec;
     struct result_plan *out = &run->result.plan;
     plan_result_fill(out, &run->plan, spec, run->target.checkpoints);
     out->memory_bytes = engine_buffer_bytes(spec->engine, &spec->io) + BASE_MEMORY_BYTES;
     out->payload_bytes_per_second =
-        payload_headroom(&spec->io.payload, (size_t)spec->io.chunk_bytes);
+        payload_headroom(&spec->io.payload, headroom_buffer(spec->io.chunk_bytes));
 }
 
 static void fill_facts(struct run *run) {
