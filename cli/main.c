@@ -131,6 +131,7 @@ int main(int argc, char **argv) {
     argc--;
     argv++;
     const struct command *command = NULL;
+    bool named = argc > 0 && argv[0][0] != '-';
     if (argc > 0 && (strcmp(argv[0], "--version") == 0 || strcmp(argv[0], "-V") == 0)) {
         puts("ckptsim " CKPTSIM_VERSION);
         goto done;
@@ -145,7 +146,7 @@ int main(int argc, char **argv) {
         status = ERR_USAGE;
     } else if (asks_for(argc, argv, "--help") || asks_for(argc, argv, "-h")) {
         char *topic[] = {(char *)command->name};
-        bool default_only = command == &commands[0] && argc == 1;
+        bool default_only = !named && argc == 1;
         status = run_command(command_find("help"), default_only ? 0 : 1, topic, &arena, &err);
     } else {
         status = run_command(command, argc, argv, &arena, &err);
