@@ -81,20 +81,35 @@ struct drive_file *drive_files_find(struct drive_files *files, const char *path,
     return file;
 }
 
+static struct drive_file **slot_of(struct drive_files *files, const struct drive_file *file) {
+    uint64_t at = file->hash & (files->capacity - 1);
+    while (files->slots[at] != file) {
+        CHECK(files->slots[at] != NULL);
+        at = (at + 1) & (files->capacity - 1);
+    }
+    return &files->slots[at];
+}
+
+/* Two files change names and places in the table; who holds a pointer keeps the contents. */
+static void exchange_names(struct drive_files *files, struct drive_file *a, struct drive_file *b) {
+    struct drive_file **slot_a = slot_of(files, a), **slot_b = slot_of(files, b);
+    struct drive_file names = {.path = a->path, .hash = a->hash};
+    *slot_a = b;
+    *slot_b = a;
+    a->path = b->path;
+    a->hash = b->hash;
+    b->path = names.path;
+    b->hash = names.hash;
+}
+
 struct drive_file *drive_files_rename(struct drive_files *files, struct drive_file *file,
                                       const char *new_path) {
-    struct drive_file *target = drive_files_find(files, new_path, true);
-    if (target == file) {
+    struct drive_file *old = drive_files_find(files, new_path, true);
+    if (old == file) {
         return NULL;
     }
-    /* The names stay where they are in the table; what they stand for changes places. */
-    struct drive_file old = *target;
-    target->placed = file->placed;
-    target->size_bytes = file->size_bytes;
-    target->cursor_bytes = file->cursor_bytes;
-    target->exists = true;
-    file->placed = old.placed;
-    file->size_bytes = old.size_bytes;
-    file->exists = false;
-    return file;
+    exchange_names(files, file, old);
+    old->placed.group = folder_group(old->path);
+    old->exists = false;
+    return old;
 }

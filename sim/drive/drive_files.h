@@ -34,7 +34,8 @@ void drive_files_fini(struct drive_files *files);
 
 /* The file of that path; made, not existing, if `make`; NULL otherwise. */
 struct drive_file *drive_files_find(struct drive_files *files, const char *path, bool make);
-/* `path` becomes `new_path`, whose old contents `files` gives back for freeing, or NULL. */
+/* `file` is from now on found under `new_path`. What was there before is given back for freeing, under
+ * the name that `file` had and no longer existing; NULL where nothing changed. */
 struct drive_file *drive_files_rename(struct drive_files *files, struct drive_file *file,
                                       const char *new_path);
 
