@@ -32,6 +32,8 @@ struct io_request *pauses_take(struct pauses *pauses, uint64_t now_ns) {
     request->next = NULL;
     request->end_ns = now_ns;
     request->error = 0;
+    request->done_bytes = request->payload_ns = 0;
+    request->short_write = false;
     return request;
 }
 

@@ -298,7 +298,10 @@ void perform_request(struct perform *perform, struct io_request *request, void *
 
 void perform_finish(struct io_request *request) {
     request->next = NULL;
-    if (request->op == IO_WRITE && request->literal == NULL && request->error == 0) {
+    if (request->op != IO_WRITE) {
+        request->done_bytes = request->payload_ns = 0;
+        request->short_write = false;
+    } else if (request->literal == NULL && request->error == 0) {
         request->file->sum += request->sum;
     }
 }
@@ -312,6 +315,8 @@ static int try_write(const struct folder *folder, int open_flags, int write_flag
     if (fd < 0) {
         return -fd;
     }
+    /* Gone at once, so that nothing stays behind if the program is killed here. */
+    folder_remove(folder, PROBE_PATH);
     ssize_t result = write_at(fd, block, sizeof block, 0, write_flags);
     close(fd);
     return result < 0 ? (int)-result : 0;
@@ -357,8 +362,6 @@ enum status perform_init(struct perform *perform, const struct engine_config *co
     enum status status = probe_direct(perform, err);
     perform->dontcache = config->dontcache != IO_DONTCACHE_OFF &&
                          !is_refusal(try_write(config->folder, 0, RWF_DONTCACHE));
-    /* Where it could not be created it cannot be removed either. */
-    folder_remove(config->folder, PROBE_PATH);
     return status;
 }
 

@@ -106,6 +106,7 @@ static inline struct io_request *play_wait(struct play *play) {
         assert_true(request->error != 0 || request->done_bytes == request->length_bytes);
         assert_true(!request->short_write || request->error == EIO);
     } else {
+        assert_true(request->done_bytes == 0 && !request->short_write);
         assert_true(play->last_begin_ns[request->rank] <= request->begin_ns);
         play->last_begin_ns[request->rank] = request->begin_ns;
     }
