@@ -138,17 +138,24 @@ static void write_words(const char *choices, FILE *stream) {
 
 void docs_write_completion(FILE *stream) {
     fputs("# bash completion for ckptsim, made from its setting rows\n_ckptsim() {\n"
-          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]}\n"
-          "    case $prev in\n", stream);
+          "    local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD-1]} equals=\n"
+          "    # bash makes --name=value three words\n"
+          "    if [ \"$cur\" = = ]; then\n        cur= equals==\n"
+          "    elif [ \"$prev\" = = ]; then\n"
+          "        prev=${COMP_WORDS[COMP_CWORD-2]} equals==\n    fi\n"
+          "    case $prev$equals in\n", stream);
     for (size_t i = 0; i < spec_row_count; i++) {
         const struct setting_row *row = &spec_rows[i];
         if (row->type == SETTING_CHOICE) {
-            fprintf(stream, "    --%s) COMPREPLY=($(compgen -W '", row->name);
+            /* What may stand bare takes its value after '=' alone. */
+            fprintf(stream, row->when_bare == NULL ? "    --%s|" : "    ", row->name);
+            fprintf(stream, "--%s=) COMPREPLY=($(compgen -W '", row->name);
             write_words(row->choices, stream);
             fputs("' -- \"$cur\")); return ;;\n", stream);
         }
     }
-    fputs("    --dir|--config-dir|--results|--resume) COMPREPLY=($(compgen -d -- \"$cur\")); "
+    fputs("    esac\n    case $prev in\n"
+          "    --dir|--config-dir|--results|--resume) COMPREPLY=($(compgen -d -- \"$cur\")); "
           "return ;;\n"
           "    --model) COMPREPLY=($(compgen -f -W \"$(ckptsim list models --names 2>/dev/null)\" "
           "-- \"$cur\")); return ;;\n"
