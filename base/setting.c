@@ -68,6 +68,9 @@ static enum status unknown_name(const struct settings *settings, const char *kin
     char nearest[256];
     names_nearest(name, names, count, nearest, sizeof nearest);
     mem_free(names);
+    if (count == 0) {
+        return error_set(err, ERR_USAGE, "unknown %s '%.100s'; this command takes none", kind, name);
+    }
     return error_set(err, ERR_USAGE, "unknown %s '%.100s'; nearest: %s", kind, name, nearest);
 }
 

@@ -97,12 +97,11 @@ static void print_row(const struct simulation *simulation, const struct plan *pl
 }
 
 static void print_fitted(const struct simulation *simulation, const struct review_row *row) {
-    double share, exponent;
-    drive_mixing(&simulation->sheet, &share, &exponent);
     printf("  %-18s %s", row->drive, row->source);
-    if (share < 1 || exponent > 0) {
-        printf("; programming while garbage collection copies: %.3f x n^-%.3f of the program rate, "
-               "fitted to its CDN write rates at 1 and 4 jobs", share, exponent);
+    if (drive_mixing_is_fitted(&simulation->sheet)) {
+        printf("; programming while garbage collection copies (x %.3f under one stream, x %.3f under "
+               "four) fitted to its CDN write rates", drive_mixing(&simulation->sheet, 1),
+               drive_mixing(&simulation->sheet, 4));
     } else {
         printf("; nothing is fitted to this drive");
     }

@@ -83,12 +83,13 @@ static const char *explain(struct run *run, const struct drive_pass *pass,
     }
     char victims[200], mixing[200] = "";
     victims_in_words(&run->pass_start.ftl, &run->last.ftl, victims, sizeof victims);
-    double mix_share, exponent;
-    drive_mixing(&run->simulation->sheet, &mix_share, &exponent);
-    if (gc > 0 && mix_share < 1) {
+    const struct drive_sheet *sheet = &run->simulation->sheet;
+    double one = drive_mixing(sheet, 1), all = drive_mixing(sheet, run->config.ranks);
+    if (gc > 0 && all < 1) {
         snprintf(mixing, sizeof mixing,
-                 "; and while it copies, this drive programs %.0f %% slower with one stream%s",
-                 100 * (1 - mix_share), exponent > 0.01 ? " and slower still with more" : "");
+                 "; and while it copies, this drive programs %.0f %% slower under one stream and "
+                 "%.0f %% under %u",
+                 100 * (1 - one), 100 * (1 - all), run->config.ranks);
     }
     return arena_printf(arena, "garbage collection copies %.2f bytes per byte written%s%s", gc,
                         victims, mixing);

@@ -141,8 +141,8 @@ const struct setting_row spec_rows[] = {
      .minimum = 1, .maximum = 1000, .placeholder = "RATIO", .group = "Payload", .commands = RUN,
      .help = "4 KiB blocks over distinct blocks (2)"},
     {.name = "seed", .type = SETTING_COUNT, .field = FIELD(io.payload.seed), .fallback = "1",
-     .placeholder = "N", .group = "Payload", .commands = RUN,
-     .help = "the same seed gives the same bytes"},
+     .placeholder = "N", .group = "Payload", .commands = RUN | CMD_VALIDATE,
+     .help = "the same seed gives the same bytes and the same simulated run"},
 
     {.name = "results", .private = true, .type = SETTING_TEXT, .field = FIELD(results), .placeholder = "DIR",
      .group = "Output", .commands = RUN,

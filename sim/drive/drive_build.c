@@ -3,7 +3,6 @@
 #include <math.h>
 
 #define COMMIT_NS UINT64_C(5000000000) /* ext4's default: a journal commit every 5 s */
-enum { HALF = 2 };
 
 static uint64_t or_no_limit(const struct figure *figure) {
     return figure->origin != FIGURE_UNKNOWN ? figure->value : UINT64_MAX;
@@ -21,28 +20,58 @@ static uint64_t program_rate(const struct drive_sheet *sheet) {
     return rate > sequential ? rate : sequential;
 }
 
-void drive_mixing(const struct drive_sheet *sheet, double *share, double *exponent) {
-    const struct figure *one = &sheet->drive.measured.cdn_write_1_rate;
-    const struct figure *four = &sheet->drive.measured.cdn_write_4_rate;
-    *share = 1;
-    *exponent = 0;
-    if (sheet->basis != DRIVE_AS_MEASURED || one->origin == FIGURE_UNKNOWN) {
-        return;
+enum { MIXING_POINTS = 3 };
+
+struct mixing_point {
+    double streams, rate;
+};
+
+/* The measured rates that a drive file gives, by ascending number of jobs. */
+static int mixing_points(const struct drive_sheet *sheet, struct mixing_point *points) {
+    const struct drive_measured *measured = &sheet->drive.measured;
+    const struct figure *const rates[MIXING_POINTS] = {
+        &measured->cdn_write_1_rate, &measured->cdn_write_2_rate, &measured->cdn_write_4_rate};
+    int count = 0;
+    for (int i = 0; i < MIXING_POINTS && sheet->basis == DRIVE_AS_MEASURED; i++) {
+        if (rates[i]->origin != FIGURE_UNKNOWN) {
+            points[count++] = (struct mixing_point){1 << i, (double)rates[i]->value};
+        }
     }
-    *share = fmin(1, (double)one->value / (double)program_rate(sheet));
-    if (four->origin != FIGURE_UNKNOWN) {
-        *exponent = fmax(0, log((double)one->value / (double)four->value) / log(4));
+    return count;
+}
+
+bool drive_mixing_is_fitted(const struct drive_sheet *sheet) {
+    struct mixing_point points[MIXING_POINTS];
+    return mixing_points(sheet, points) > 0;
+}
+
+double drive_mixing(const struct drive_sheet *sheet, uint32_t streams) {
+    struct mixing_point points[MIXING_POINTS];
+    int count = mixing_points(sheet, points);
+    double full = (double)program_rate(sheet), n = streams > 0 ? streams : 1;
+    if (count == 0) {
+        return 1;
     }
+    int right = 1; /* the segment that holds n, or the last one */
+    while (right < count - 1 && points[right].streams < n) {
+        right++;
+    }
+    double rate = points[0].rate;
+    if (count > 1 && n > points[0].streams) {
+        const struct mixing_point *a = &points[right - 1], *b = &points[right];
+        double slope = fmin(0, log(b->rate / a->rate) / log(b->streams / a->streams));
+        rate = b->rate * pow(n / b->streams, slope);
+        rate = slope == 0 ? fmin(a->rate, b->rate) : rate;
+    }
+    return fmin(1, rate / full);
 }
 
 static const uint64_t *mixed_rates(const struct drive_sheet *sheet, uint32_t ranks,
                                    struct arena *arena) {
-    double share, exponent, rate = (double)program_rate(sheet);
-    drive_mixing(sheet, &share, &exponent);
+    double rate = (double)program_rate(sheet);
     uint64_t *rates = arena_new(arena, (size_t)ranks + 1, sizeof *rates);
     for (uint32_t streams = 0; streams <= ranks; streams++) {
-        double count = streams > 0 ? streams : 1;
-        rates[streams] = (uint64_t)(rate * share * pow(count, -exponent));
+        rates[streams] = (uint64_t)(rate * drive_mixing(sheet, streams));
     }
     return rates;
 }
@@ -96,10 +125,7 @@ void drive_build(const struct drive_sheet *sheet, const struct host_config *host
         .total_bytes_per_s = or_no_limit(&host->total_write_rate),
         .dirty_limit_bytes =
             host->dirty_limit_bytes.origin != FIGURE_UNKNOWN ? host->dirty_limit_bytes.value : 0,
-        /* Linux writes back one file for about half a second of the device's bandwidth in a row
-         * (fs/fs-writeback.c, writeback_chunk_size). */
-        .write_back_bytes = host->write_back_bytes.origin != FIGURE_UNKNOWN
-                                ? host->write_back_bytes.value
-                                : config->rates.controller_bytes_per_s / HALF,
+        .write_back_bytes =
+            host->write_back_bytes.origin != FIGURE_UNKNOWN ? host->write_back_bytes.value : 0,
     };
 }

@@ -9,13 +9,11 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* From a drive's sheet and a host to the parameters of the engine. What is calibrated is only this:
- * how fast the NAND programs while garbage collection copies and n streams are written at once,
- *
- *   rate(n) = program rate x share x n^-exponent,
- *
- * with share and exponent fitted to the drive's measured CDN write rates at 1 and 4 jobs (a full
- * drive under mixed writes); a drive without them has share 1 and exponent 0. */
+/* From a drive's sheet and a host to the parameters of the engine. What is calibrated is only this: how
+ * fast the NAND programs while garbage collection copies and n streams are written at once. It is
+ * fitted to the drive's measured CDN write rates (a full drive under mixed writes) at 1, 2 and 4 jobs:
+ * a line through them in logarithms, and beyond the last one on with its last slope. Never above the
+ * program rate, never rising with n. A drive without those rates programs as always. */
 
 struct drive_choices {
     enum placement_policy placement;
@@ -30,7 +28,9 @@ void drive_build(const struct drive_sheet *sheet, const struct host_config *host
                  const struct drive_choices *choices, struct arena *arena,
                  struct drive_engine_config *config);
 
-/* share and exponent as fitted, for the output. */
-void drive_mixing(const struct drive_sheet *sheet, double *share, double *exponent);
+/* The program rate while garbage collection copies and `streams` are written, as a share of the
+ * program rate; for the output. */
+double drive_mixing(const struct drive_sheet *sheet, uint32_t streams);
+bool drive_mixing_is_fitted(const struct drive_sheet *sheet);
 
 #endif

@@ -5,14 +5,13 @@
 
 #include "base/check.h"
 #include "base/units.h"
-#include "sim/drive/drive_files.h"
+#include "sim/drive/drive_media.h"
 #include "sim/drive/flow.h"
-#include "sim/drive/ftl_span.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { FS_BLOCK = 4096 };
+enum { PIECE_STEP = 4096, LEAST_PIECE = 4 << 20 };
 
 /* Bytes of one write on their way to the drive, or a mark that a sync waits for. */
 struct segment {
@@ -36,8 +35,7 @@ struct drive_engine {
     struct engine base;
     struct drive_engine_config config;
     struct drive_files files;
-    struct placement *placement;
-    struct ftl *ftl;
+    struct drive_media media;
     struct flow_set flows;
     struct drive_rank *ranks;
     struct arena arena;
@@ -47,7 +45,6 @@ struct drive_engine {
     uint64_t pause_end_ns;
     uint64_t now_ns;
     uint64_t waiting_bytes;     /* arrived and not taken by the drive */
-    uint64_t unplaced_bytes;    /* promised to writers, not placed yet */
     uint64_t submitted;         /* requests the engine holds */
     uint32_t ready_first, ready_last, ready_count; /* ring of ranks with segments */
     /* The server: */
@@ -55,11 +52,8 @@ struct drive_engine {
     uint32_t piece_rank;
     uint64_t piece_bytes, piece_end_ns, piece_rate; /* bytes/s of the piece in service */
     uint64_t largest_piece;
-    uint64_t nand_free_ns;      /* when the NAND has caught up with what it was given */
-    uint64_t nand_lag_ns;       /* it may be behind by the reserve of free superblocks */
-    uint64_t copied_until_bytes; /* host bytes up to which the last copying counts as going on */
-    struct error space_error;   /* the FTL could not go on (memory limit) */
-    struct drive_stats stats;
+    uint64_t mean_rate;         /* bytes/s that the drive took of late, as write-back estimates it */
+    uint64_t host_busy_ns; /* while ranks ran at their own rates */
 };
 
 static struct drive_engine *self(struct engine *engine) {
@@ -187,116 +181,14 @@ static void flow_ended(struct drive_engine *drive, struct drive_rank *rank) {
     start_flow(drive, index);
 }
 
-/* The drive takes [start, start+length) of its address space. */
-static bool write_extent(struct drive_engine *drive, struct drive_file *file, uint32_t stream,
-                         uint64_t start, uint64_t length) {
-    uint32_t unit_bytes = drive->config.ftl.unit_bytes;
-    struct ftl_span span = ftl_span(start, length, unit_bytes);
-    if (span.units > 0 && span.first_unit == file->last_unit) {
-        span.first_unit++; /* the write buffer still holds it: the neighbour fills it up */
-        span.units--;
+/* Linux writes back one file for half a second of the device's own bandwidth in a row, as estimated of
+ * late (fs/fs-writeback.c, writeback_chunk_size); at least 4 MiB. */
+static uint64_t piece_limit(const struct drive_engine *drive) {
+    uint64_t limit = drive->largest_piece;
+    if (limit == 0 && drive->config.buffered) {
+        limit = drive->mean_rate / 2 / PIECE_STEP * PIECE_STEP;
     }
-    if (span.units == 0) {
-        return true;
-    }
-    struct ftl_write write = {span.first_unit, span.units, 0, stream};
-    file->last_unit = span.first_unit + span.units - 1;
-    return ftl_write(drive->ftl, &write, &drive->space_error) == OK;
-}
-
-/* Bytes that lie on blocks the file has already: written in place. Returns how many it took. */
-static bool write_in_place(struct drive_engine *drive, struct drive_file *file, uint32_t stream,
-                           uint64_t bytes, uint64_t *taken) {
-    struct placement_file *placed = &file->placed;
-    *taken = 0;
-    while (bytes > 0 && file->cursor_bytes < placed->length_bytes) {
-        struct placement_extent *extent = &placed->extents[file->cursor_extent];
-        if (file->cursor_offset == extent->length_bytes) { /* not before: an append may grow it */
-            file->cursor_extent++;
-            file->cursor_offset = 0;
-            continue;
-        }
-        uint64_t room = extent->length_bytes - file->cursor_offset;
-        uint64_t length = room < bytes ? room : bytes;
-        if (!write_extent(drive, file, stream, extent->start_bytes + file->cursor_offset, length)) {
-            return false;
-        }
-        file->cursor_offset += length;
-        file->cursor_bytes += length;
-        *taken += length;
-        bytes -= length;
-    }
-    return true;
-}
-
-/* Places the next bytes of a file and writes them; placed blocks are whole. */
-static bool take_bytes(struct drive_engine *drive, struct drive_file *file, uint32_t stream,
-                       uint64_t bytes) {
-    uint64_t taken;
-    if (!write_in_place(drive, file, stream, bytes, &taken)) {
-        return false;
-    }
-    bytes -= taken;
-    if (bytes == 0) {
-        return true;
-    }
-    struct placement_file *placed = &file->placed;
-    uint64_t whole = (bytes + FS_BLOCK - 1) / FS_BLOCK * FS_BLOCK;
-    uint64_t before = placed->length_bytes;
-    placement_commit(drive->placement, drive->now_ns);
-    if (!placement_append(drive->placement, placed, whole)) {
-        error_set(&drive->space_error, ERR_FAILED, "the simulated file system has no room left");
-        return false;
-    }
-    uint64_t promised = drive->unplaced_bytes < whole ? drive->unplaced_bytes : whole;
-    drive->unplaced_bytes -= promised;
-    if (before == 0) {
-        file->cursor_extent = 0;
-        file->cursor_offset = 0;
-    }
-    return write_in_place(drive, file, stream, whole, &taken);
-}
-
-static uint64_t time_ns(uint64_t bytes, uint64_t bytes_per_s) {
-    unsigned __int128 ns = (unsigned __int128)bytes * NS_PER_SECOND / bytes_per_s;
-    return (uint64_t)ns;
-}
-
-/* What garbage collection copies for one superblock counts as going on until the next one is full:
- * a drive spreads it over that time. */
-static uint64_t program_rate_now(struct drive_engine *drive, uint64_t gc_bytes) {
-    if (gc_bytes > 0) {
-        drive->copied_until_bytes =
-            drive->stats.host_bytes + 2 * drive->config.ftl.superblock_bytes;
-    }
-    if (drive->stats.host_bytes >= drive->copied_until_bytes) {
-        return drive->config.rates.program_bytes_per_s;
-    }
-    return drive->config.rates.mixed_program_bytes_per_s[drive->ready_count + 1];
-}
-
-/* What a piece costs at each station; the slowest one sets the pace. Garbage collection comes in
- * lumps of a superblock, but a drive spreads it: the NAND may lag behind by its reserve. */
-static uint64_t service_ns(struct drive_engine *drive, uint64_t bytes, uint64_t unit_bytes,
-                           uint64_t gc_bytes) {
-    uint64_t program_rate = program_rate_now(drive, gc_bytes);
-    const struct drive_rates *rates = &drive->config.rates;
-    struct drive_stats *stats = &drive->stats;
-    uint64_t link_ns = time_ns(bytes, rates->link_bytes_per_s);
-    uint64_t controller_ns = time_ns(bytes, rates->controller_bytes_per_s);
-    uint64_t gc_ns = time_ns(gc_bytes, program_rate);
-    uint64_t nand_ns = time_ns(unit_bytes, program_rate) + gc_ns;
-    stats->busy_ns[DRIVE_STATION_LINK] += link_ns;
-    stats->busy_ns[DRIVE_STATION_CONTROLLER] += controller_ns;
-    stats->busy_ns[DRIVE_STATION_NAND] += nand_ns;
-    stats->nand_ns_for_gc += gc_ns;
-    uint64_t ns = link_ns > controller_ns ? link_ns : controller_ns;
-    uint64_t begin_ns = drive->nand_free_ns > drive->now_ns ? drive->nand_free_ns : drive->now_ns;
-    drive->nand_free_ns = begin_ns + nand_ns;
-    uint64_t caught_up_ns =
-        drive->nand_free_ns > drive->nand_lag_ns ? drive->nand_free_ns - drive->nand_lag_ns : 0;
-    uint64_t wait_ns = caught_up_ns > drive->now_ns ? caught_up_ns - drive->now_ns : 0;
-    return ns > wait_ns ? ns : wait_ns;
+    return limit > LEAST_PIECE ? limit : LEAST_PIECE;
 }
 
 /* Starts the next piece if the drive is idle and something has arrived. */
@@ -311,25 +203,20 @@ static void serve(struct drive_engine *drive) {
     if (segment == NULL) {
         return;
     }
-    uint64_t bytes = segment->bytes < drive->largest_piece ? segment->bytes : drive->largest_piece;
-    struct ftl_stats before = ftl_stats(drive->ftl);
-    if (!take_bytes(drive, segment->file, index, bytes)) {
-        return; /* space_error says why; the next wait reports it */
+    uint64_t limit = piece_limit(drive);
+    uint64_t bytes = segment->bytes < limit ? segment->bytes : limit;
+    uint64_t ns;
+    if (!drive_media_take(&drive->media, segment->file, index, drive->ready_count + 1, bytes,
+                          drive->now_ns, &ns)) {
+        return; /* media.error says why; the next wait reports it */
     }
-    struct ftl_stats after = ftl_stats(drive->ftl);
-    uint64_t unit = drive->config.ftl.unit_bytes;
-    uint64_t unit_bytes = (after.host_units - before.host_units) * unit;
-    uint64_t gc_bytes = (after.gc_units - before.gc_units) * unit;
-    uint64_t ns = service_ns(drive, bytes, unit_bytes, gc_bytes);
-    drive->stats.host_bytes += bytes;
-    drive->stats.unit_bytes += unit_bytes;
-    drive->stats.gc_bytes += gc_bytes;
     drive->busy = true;
     drive->piece_rank = index;
     drive->piece_bytes = bytes;
     drive->piece_end_ns = drive->now_ns + ns;
     drive->piece_rate = ns > 0 ? (uint64_t)((unsigned __int128)bytes * NS_PER_SECOND / ns)
                                : drive->config.rates.link_bytes_per_s;
+    drive->mean_rate = drive->mean_rate / 8 * 7 + drive->piece_rate / 8;
 }
 
 static void piece_ended(struct drive_engine *drive) {
@@ -361,7 +248,7 @@ static bool step(struct drive_engine *drive) {
     uint64_t ns = next - drive->now_ns;
     bool host_sets_pace = flow_count(&drive->flows) > 0 &&
                           flow_total_rate(&drive->flows) >= flow_wanted_rate(&drive->flows);
-    drive->stats.busy_ns[DRIVE_STATION_HOST] += host_sets_pace ? ns : 0;
+    drive->host_busy_ns += host_sets_pace ? ns : 0;
     flow_advance(&drive->flows, ns);
     drive->now_ns = next;
     for (struct flow *flow; (flow = flow_take_ended(&drive->flows)) != NULL;) {
@@ -390,23 +277,9 @@ static void drop_dirty(struct drive_engine *drive, struct drive_file *file) {
                 segment->bytes = keep;
                 drive->waiting_bytes -= dropped;
                 uint64_t promised =
-                    drive->unplaced_bytes < dropped ? drive->unplaced_bytes : dropped;
-                drive->unplaced_bytes -= promised;
+                    drive->media.promised_bytes < dropped ? drive->media.promised_bytes : dropped;
+                drive->media.promised_bytes -= promised;
             }
-        }
-    }
-}
-
-static void discard(struct drive_engine *drive, const struct placement_file *placed) {
-    if (drive->config.discard != DRIVE_DISCARD_DELETE) {
-        return;
-    }
-    uint64_t unit = drive->config.ftl.unit_bytes;
-    for (uint32_t i = 0; placed->length_bytes > 0 && i < placed->count; i++) {
-        uint64_t start = (placed->extents[i].start_bytes + unit - 1) / unit;
-        uint64_t end = (placed->extents[i].start_bytes + placed->extents[i].length_bytes) / unit;
-        if (end > start) {
-            ftl_trim(drive->ftl, start, end - start);
         }
     }
 }
@@ -415,12 +288,7 @@ static void empty_file(struct drive_engine *drive, struct drive_file *file) {
     if (file->size_bytes > file->cursor_bytes) {
         drop_dirty(drive, file);
     }
-    discard(drive, &file->placed);
-    placement_truncate(drive->placement, &file->placed, drive->now_ns);
-    file->size_bytes = 0;
-    file->cursor_bytes = file->cursor_offset = 0;
-    file->cursor_extent = 0;
-    file->last_unit = UINT64_MAX;
+    drive_media_empty(&drive->media, file, drive->now_ns);
 }
 
 static int open_file(struct drive_engine *drive, struct io_request *request) {
@@ -471,12 +339,12 @@ static void submit_write(struct drive_engine *drive, struct io_request *request)
     struct drive_file *file = rank->file;
     uint64_t end = request->offset + request->length_bytes;
     uint64_t grown = end > file->size_bytes ? end - file->size_bytes : 0;
-    if (grown + drive->unplaced_bytes > placement_free_bytes(drive->placement)) {
+    if (grown + drive->media.promised_bytes > placement_free_bytes(drive->media.placement)) {
         request->begin_ns = drive->now_ns;
         complete(drive, request, ENOSPC);
         return;
     }
-    drive->unplaced_bytes += grown;
+    drive->media.promised_bytes += grown;
     file->size_bytes += grown;
     request->next = NULL;
     if (rank->tail != NULL) {
@@ -549,9 +417,9 @@ static struct io_request *drive_wait(struct engine *engine, uint64_t timeout_ns)
             return NULL;
         }
         bool more = step(drive);
-        if (drive->space_error.status != OK) {
+        if (drive->media.error.status != OK) {
             fail_everything(drive);
-            drive->space_error.status = OK;
+            drive->media.error.status = OK;
         }
         CHECK(more || drive->done_first != NULL); /* what is under way must come back */
     }
@@ -577,9 +445,8 @@ static void drive_cancel_pauses(struct engine *engine) {
 
 static int drive_space(struct engine *engine, uint64_t *free_bytes, uint64_t *total_bytes) {
     struct drive_engine *drive = self(engine);
-    uint64_t free_now = placement_free_bytes(drive->placement);
-    *free_bytes = free_now > drive->unplaced_bytes ? free_now - drive->unplaced_bytes : 0;
-    *total_bytes = placement_total_bytes(drive->placement);
+    *free_bytes = drive_media_free_bytes(&drive->media);
+    *total_bytes = placement_total_bytes(drive->media.placement);
     return 0;
 }
 
@@ -588,7 +455,7 @@ static void drive_facts(struct engine *engine, struct facts *facts) {
     facts_text(facts, "writes", drive->config.buffered ? "buffered" : "direct");
     facts_text(facts, "file_system", placement_policy_name(drive->config.placement));
     facts_text(facts, "discard", drive_discard_name(drive->config.discard));
-    facts_count(facts, "superblocks", ftl_stats(drive->ftl).superblocks);
+    facts_count(facts, "superblocks", ftl_stats(drive->media.ftl).superblocks);
     facts_count(facts, "superblock_bytes", drive->config.ftl.superblock_bytes);
     facts_count(facts, "indirection_unit_bytes", drive->config.ftl.unit_bytes);
     facts_count(facts, "program_bytes_per_second", drive->config.rates.program_bytes_per_s);
@@ -598,11 +465,20 @@ static void drive_close(struct engine *engine) {
     struct drive_engine *drive = self(engine);
     flow_set_fini(&drive->flows);
     drive_files_fini(&drive->files);
-    placement_close(drive->placement);
-    ftl_close(drive->ftl);
+    drive_media_close(&drive->media);
     arena_fini(&drive->arena);
     mem_free(drive->ranks);
     mem_free(drive);
+}
+
+void drive_engine_stats(struct engine *engine, struct drive_stats *stats) {
+    struct drive_engine *drive = self(engine);
+    drive_media_stats(&drive->media, drive->now_ns, stats);
+    stats->busy_ns[DRIVE_STATION_HOST] = drive->host_busy_ns;
+}
+
+void drive_engine_trim_free(struct engine *engine) {
+    drive_media_trim_free(&self(engine)->media);
 }
 
 const char *drive_discard_name(enum drive_discard discard_kind) {
@@ -613,40 +489,6 @@ const char *drive_discard_name(enum drive_discard discard_kind) {
 const char *drive_station_name(enum drive_station station) {
     static const char *const names[DRIVE_STATIONS] = {"host", "link", "controller", "nand"};
     return names[station];
-}
-
-void drive_engine_stats(struct engine *engine, struct drive_stats *stats) {
-    struct drive_engine *drive = self(engine);
-    *stats = drive->stats;
-    stats->now_ns = drive->now_ns;
-    stats->ftl = ftl_stats(drive->ftl);
-    stats->wear = ftl_wear(drive->ftl);
-    const struct drive_rates *rates = &drive->config.rates;
-    uint64_t active = stats->busy_ns[DRIVE_STATION_NAND];
-    uint64_t more_mw = rates->active_mw > rates->idle_mw ? rates->active_mw - rates->idle_mw : 0;
-    stats->energy_mj =
-        (uint64_t)(((unsigned __int128)rates->idle_mw * stats->now_ns +
-                    (unsigned __int128)more_mw * active) / NS_PER_SECOND);
-}
-
-struct trimmer {
-    struct ftl *ftl;
-    uint64_t unit;
-};
-
-static void trim_extent(void *context, struct placement_extent extent) {
-    const struct trimmer *trimmer = context;
-    uint64_t start = (extent.start_bytes + trimmer->unit - 1) / trimmer->unit;
-    uint64_t end = (extent.start_bytes + extent.length_bytes) / trimmer->unit;
-    if (end > start) {
-        ftl_trim(trimmer->ftl, start, end - start);
-    }
-}
-
-void drive_engine_trim_free(struct engine *engine) {
-    struct drive_engine *drive = self(engine);
-    struct trimmer trimmer = {drive->ftl, drive->config.ftl.unit_bytes};
-    placement_each_free(drive->placement, trim_extent, &trimmer);
 }
 
 static const struct engine_ops drive_ops = {
@@ -661,52 +503,31 @@ static const struct engine_ops drive_ops = {
     .close = drive_close,
 };
 
-/* So large that a run of 370 TB is some hundred thousand pieces, so small that every superblock holds
- * a share of each rank that writes at the time. */
-static uint64_t piece_limit(const struct drive_engine_config *config) {
+/* Unbuffered pieces: so large that a run of 370 TB is some hundred thousand of them, so small that
+ * every superblock holds a share of each rank that writes at the time. */
+static uint64_t fixed_piece(const struct drive_engine_config *config) {
     uint64_t share = config->ftl.superblock_bytes / (2 * (uint64_t)config->ranks);
     uint64_t piece = config->buffered ? config->host.write_back_bytes : share;
-    return piece > FS_BLOCK ? piece / FS_BLOCK * FS_BLOCK : FS_BLOCK;
-}
-
-/* As a drive is after tests that filled it: every address holds data that nobody will read. */
-static enum status fill_once(struct drive_engine *drive, struct error *err) {
-    uint64_t all = ftl_logical_units(drive->ftl), step_units = ftl_superblock_units(drive->ftl);
-    for (uint64_t at = 0; at < all; at += step_units) {
-        uint64_t units = all - at < step_units ? all - at : step_units;
-        enum status status = ftl_write(drive->ftl, &(struct ftl_write){at, units, 0, 0}, err);
-        if (status != OK) {
-            return status;
-        }
-    }
-    return OK;
+    return piece / PIECE_STEP * PIECE_STEP;
 }
 
 enum status drive_engine_open(const struct drive_engine_config *config, struct engine **engine,
                               struct error *err) {
-    struct ftl *ftl;
-    enum status status = ftl_open(&config->ftl, &ftl, err);
-    if (status != OK) {
-        return status;
-    }
     struct drive_engine *drive = mem_new(1, sizeof *drive);
     drive->base.ops = &drive_ops;
     drive->config = *config;
-    drive->ftl = ftl;
-    drive->placement = placement_open(config->placement, config->capacity_bytes, config->commit_ns,
-                                      config->seed);
+    enum status status = drive_media_open(&drive->config, &drive->media, err);
+    if (status != OK) {
+        mem_free(drive);
+        return status;
+    }
     drive->ranks = mem_new(config->ranks, sizeof *drive->ranks);
-    drive->largest_piece = piece_limit(config);
+    drive->largest_piece = fixed_piece(config);
+    drive->mean_rate = config->rates.controller_bytes_per_s;
     drive_files_init(&drive->files);
     uint64_t limits[FLOW_CLASSES] = {config->host.rank_new_bytes_per_s,
                                      config->host.rank_reused_bytes_per_s};
     flow_set_init(&drive->flows, limits, config->ranks);
-    drive->nand_lag_ns = time_ns(config->ftl.superblock_bytes * config->ftl.gc_low,
-                                 config->rates.program_bytes_per_s);
-    if (config->used_before && fill_once(drive, err) != OK) {
-        drive_close(&drive->base);
-        return err->status;
-    }
     *engine = &drive->base;
     return OK;
 }

@@ -36,7 +36,7 @@ struct drive_host {
     uint64_t rank_new_bytes_per_s, rank_reused_bytes_per_s; /* of one rank; UINT64_MAX: no limit */
     uint64_t total_bytes_per_s;                             /* of all; UINT64_MAX: no limit */
     uint64_t dirty_limit_bytes; /* page cache: writers wait beyond this; buffered only */
-    uint64_t write_back_bytes;  /* of one file in a row */
+    uint64_t write_back_bytes;  /* of one file in a row; 0: half a second of what the drive takes */
 };
 
 struct drive_engine_config {

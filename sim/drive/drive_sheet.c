@@ -319,18 +319,21 @@ static void set_program_rate(struct drive_sheet *sheet, struct arena *arena) {
 
 /* One erase block of every plane of a stripe of dies; a small drive has smaller ones, lest its
  * spare flash be a handful of superblocks. */
+/* Enterprise drives protect a stripe against the loss of a die. */
+#define PARITY_SHARE (1.0 / 16)
+
 static void set_superblocks(struct drive_sheet *sheet) {
     struct drive_config *drive = &sheet->drive;
     uint64_t unit = drive->indirection_unit_bytes.value, raw = sheet->raw_bytes.value;
     if (!known(&drive->superblock_bytes)) {
         double stripe = (double)drive->stripe_dies.value * (double)drive->planes.value *
-                        (double)drive->erase_block_bytes.value;
+                        (double)drive->erase_block_bytes.value * (1 - PARITY_SHARE);
         double most = (double)raw / SUPERBLOCKS_LEAST;
         bool small = stripe > most;
         uint64_t bytes = (uint64_t)(small ? most : stripe);
         derive(&drive->superblock_bytes, 0,
                small ? "a 256th of raw_capacity, for a small drive"
-                     : "stripe_dies x planes x erase_block");
+                     : "stripe_dies x planes x erase_block, less one die in 16 for parity (assumed)");
         drive->superblock_bytes.value = bytes < unit ? unit : bytes / unit * unit;
     }
     derive(&sheet->superblock_count, 0, "raw_capacity / superblock");

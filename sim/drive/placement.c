@@ -10,6 +10,8 @@
  * of at most 1 TiB and at least four. */
 enum { REGIONS = 512, XFS_LEAST_GROUPS = 4, BLOCK_BYTES = 4096 };
 #define LEAST_REGION_BYTES (UINT64_C(1) << 30)
+/* ext4 looks through four groups of 128 MiB in order before it takes any (mb_max_linear_groups). */
+#define LINEAR_BYTES (UINT64_C(4) << 27)
 #define XFS_GROUP_BYTES (UINT64_C(1) << 40)
 
 struct region {
@@ -212,21 +214,30 @@ static bool find_any(struct placement *placement, struct choice *choice) {
     return true;
 }
 
+/* A new file starts anywhere; one that is blocked goes on near the goal that all files share, or
+ * anywhere. */
+static bool find_as_ext4(struct placement *placement, const struct placement_file *file,
+                         struct choice *choice) {
+    uint64_t goal = placement->goal_bytes;
+    bool near = file->count > 0 && find_from(placement, goal, choice) && choice->from >= goal &&
+                choice->from - goal <= LINEAR_BYTES;
+    return near || find_any(placement, choice);
+}
+
 static bool choose(struct placement *placement, struct placement_file *file, uint64_t length,
                    struct choice *choice) {
-    if (placement->policy == PLACEMENT_EXT4 || placement->policy == PLACEMENT_XFS) {
-        if (file->count > 0) {
-            const struct placement_extent *last = &file->extents[file->count - 1];
-            if (find_at(placement, last->start_bytes + last->length_bytes, choice)) {
-                return true;
-            }
+    bool goes_on = placement->policy == PLACEMENT_EXT4 || placement->policy == PLACEMENT_XFS;
+    if (goes_on && file->count > 0) {
+        const struct placement_extent *last = &file->extents[file->count - 1];
+        if (find_at(placement, last->start_bytes + last->length_bytes, choice)) {
+            return true;
         }
-        if (placement->policy == PLACEMENT_EXT4 && file->count == 0) {
-            return find_any(placement, choice);
-        }
-        if (placement->policy == PLACEMENT_XFS) {
-            return find_in_groups(placement, file, length, choice);
-        }
+    }
+    if (placement->policy == PLACEMENT_EXT4) {
+        return find_as_ext4(placement, file, choice);
+    }
+    if (placement->policy == PLACEMENT_XFS) {
+        return find_in_groups(placement, file, length, choice);
     }
     uint64_t goal = placement->policy == PLACEMENT_FIRST_FIT ? 0 : placement->goal_bytes;
     return find_from(placement, goal, choice);

@@ -8,17 +8,18 @@
  * A policy chooses the free extent for the next bytes of a file; the free space is kept in regions
  * (XFS: allocation groups), each a short sorted list, so that the cost grows with extents.
  *
- *   ext4       behind the file's own last byte if that is free; a new file in a free extent drawn at
- *              random (mballoc's optimized scan takes groups by the size of their free extents, not
- *              by address); a file that is blocked at the moving goal that all files share
+ *   ext4       behind the file's own last byte if that is free; else a new file in any free extent, each
+ *              as likely as the next (mballoc's optimized scan takes groups by the size of their free
+ *              extents, not by address), and a blocked one at the moving goal that all files share, if
+ *              something is free within four groups of it, else in any free extent
  *   xfs        behind the file's own last byte, else in the file's allocation group the free extent
  *              nearest its start that holds the whole request; the file's folder chooses the group
  *   next-fit   at one moving goal, always
  *   first-fit  at the lowest free address, always
  *
  * On an empty file system all four fill from the start: there is one free extent. Sources:
- * fs/ext4/mballoc.c (mb_optimize_scan, EXT4_MB_STREAM_ALLOC, s_mb_last_group), fs/xfs/libxfs/
- * xfs_alloc.c (allocation near a block) of Linux; simplified as said above. */
+ * fs/ext4/mballoc.c (mb_optimize_scan, mb_max_linear_groups, s_mb_last_group),
+ * fs/xfs/libxfs/xfs_alloc.c (allocation near a block) of Linux; simplified as said above. */
 
 enum placement_policy { PLACEMENT_EXT4, PLACEMENT_XFS, PLACEMENT_NEXT_FIT, PLACEMENT_FIRST_FIT };
 
