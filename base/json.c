@@ -7,9 +7,35 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Length of the UTF-8 sequence at text, 1 to 4; 0 where there is none. */
+size_t json_utf8_length(const char *text) {
+    const unsigned char *at = (const unsigned char *)text;
+    if (at[0] < 0x80) {
+        return 1;
+    }
+    size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
+    if (at[0] < 0xc2 || at[0] > 0xf4) {
+        return 0;
+    }
+    for (size_t i = 1; i < length; i++) {
+        if ((at[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    bool overlong = (at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xf0 && at[1] < 0x90);
+    bool beyond = (at[0] == 0xed && at[1] > 0x9f) || (at[0] == 0xf4 && at[1] > 0x8f);
+    return overlong || beyond ? 0 : length;
+}
+
 static void write_quoted(FILE *stream, const char *text) {
     putc('"', stream);
     for (const unsigned char *at = (const unsigned char *)text; *at != '\0'; at++) {
+        size_t length = json_utf8_length((const char *)at);
+        if (length != 1) { /* what is no UTF-8 becomes the replacement character */
+            fwrite(length > 0 ? (const char *)at : "\xef\xbf\xbd", length > 0 ? length : 3, 1, stream);
+            at += length > 0 ? length - 1 : 0;
+            continue;
+        }
         switch (*at) {
         case '"': fputs("\\\"", stream); break;
         case '\\': fputs("\\\\", stream); break;

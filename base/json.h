@@ -2,6 +2,7 @@
 #define CKPTSIM_BASE_JSON_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 
@@ -27,5 +28,8 @@ void json_count(struct json *json, const char *key, uint64_t value);
 void json_number(struct json *json, const char *key, double value); /* not finite writes null */
 void json_bool(struct json *json, const char *key, bool value);
 void json_seconds(struct json *json, const char *key, uint64_t ns); /* exact decimal seconds */
+
+/* Length of the UTF-8 sequence at text, 1 to 4; 0 where there is none. */
+size_t json_utf8_length(const char *text);
 
 #endif

@@ -118,6 +118,16 @@ static enum status check_limits(const struct setting_row *row, double value, con
     return OK;
 }
 
+static bool is_utf8(const char *text) {
+    for (size_t length; *text != '\0'; text += length) {
+        length = json_utf8_length(text);
+        if (length == 0) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static enum status parse_value(struct settings *settings, const struct setting_row *row,
                                const char *text, struct error *err) {
     void *field = (char *)settings->spec + row->field;
@@ -139,7 +149,12 @@ static enum status parse_value(struct settings *settings, const struct setting_r
         *(int *)field = index;
         return OK;
     }
-    case SETTING_TEXT: *(const char **)field = arena_text(settings->arena, text); return OK;
+    case SETTING_TEXT:
+        if (!is_utf8(text)) { /* result.json and the journal could not give it back */
+            return error_set(err, ERR_USAGE, "the value is not valid UTF-8");
+        }
+        *(const char **)field = arena_text(settings->arena, text);
+        return OK;
     case SETTING_NUMBER:
         if (row->choices != NULL && strcmp(text, row->choices) == 0) {
             number = row->maximum;
