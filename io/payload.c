@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "base/memory.h"
 #include "base/prng.h"
+#include "io/crc32.h"
 #include "io/payload_kernel.h"
 
 #include <math.h>
@@ -95,8 +96,7 @@ static uint64_t zeros_sum(uint64_t index, size_t length) {
 
 /* Blocks of one dedupe run lie side by side, so each run is one call of the kernel. */
 static uint64_t fill_random(const struct payload *payload, uint64_t stream, uint64_t index,
-                            uint8_t *bytes, size_t blocks) {
-    const struct payload_kernel *kernel = payload_kernel_best();
+                            uint8_t *bytes, size_t blocks, uint32_t *crc) {
     uint64_t sum = 0;
     while (blocks > 0) {
         size_t now = blocks;
@@ -105,7 +105,7 @@ static uint64_t fill_random(const struct payload *payload, uint64_t stream, uint
         }
         struct payload_run run = {
             .stream = stream, .content = content_of(payload, index), .index = index, .blocks = now};
-        sum += kernel->fill(&run, bytes);
+        sum += payload_kernel_fill(payload_kernel_best(), &run, bytes, crc);
         index += now;
         bytes += now * PAYLOAD_BLOCK;
         blocks -= now;
@@ -114,12 +114,15 @@ static uint64_t fill_random(const struct payload *payload, uint64_t stream, uint
 }
 
 static uint64_t fill_mixed(const struct payload *payload, uint64_t stream, uint64_t index,
-                           uint8_t *bytes, size_t blocks) {
+                           uint8_t *bytes, size_t blocks, uint32_t *crc) {
     const struct payload_kernel *kernel = payload_kernel_best();
     uint64_t sum = 0;
     for (size_t i = 0; i < blocks; i++) {
         make_block(payload, stream, index + i, bytes + i * PAYLOAD_BLOCK);
         sum += kernel->sum(index + i, 1, bytes + i * PAYLOAD_BLOCK);
+        if (crc != NULL) {
+            *crc = crc32_more(*crc, bytes + i * PAYLOAD_BLOCK, PAYLOAD_BLOCK);
+        }
     }
     return sum;
 }
@@ -129,24 +132,45 @@ uint64_t payload_zeros_sum(uint64_t offset, size_t length) {
     return zeros_sum(offset / PAYLOAD_BLOCK, length);
 }
 
-uint64_t payload_fill(const struct payload *payload, uint64_t stream, uint64_t offset, void *buffer,
-                      size_t length) {
+static uint64_t fill(const struct payload *payload, uint64_t stream, uint64_t offset,
+                     uint8_t *buffer, size_t length, uint32_t *crc) {
     CHECK(offset % PAYLOAD_BLOCK == 0);
     uint64_t index = offset / PAYLOAD_BLOCK;
-    if (payload->kind == PAYLOAD_ZERO) {
-        memset(buffer, 0, length);
-        return zeros_sum(index, length);
-    }
     size_t blocks = length / PAYLOAD_BLOCK, rest = length % PAYLOAD_BLOCK;
-    uint64_t sum = is_plain_random(payload) ? fill_random(payload, stream, index, buffer, blocks)
-                                            : fill_mixed(payload, stream, index, buffer, blocks);
+    uint64_t sum = is_plain_random(payload)
+                       ? fill_random(payload, stream, index, buffer, blocks, crc)
+                       : fill_mixed(payload, stream, index, buffer, blocks, crc);
     if (rest > 0) {
         uint8_t block[PAYLOAD_BLOCK];
         make_block(payload, stream, index + blocks, block);
-        memcpy((uint8_t *)buffer + blocks * PAYLOAD_BLOCK, block, rest);
+        memcpy(buffer + blocks * PAYLOAD_BLOCK, block, rest);
         sum += partial_sum(index + blocks, block, rest);
+        if (crc != NULL) {
+            *crc = crc32_more(*crc, block, rest);
+        }
     }
     return sum;
+}
+
+static uint64_t fill_zeros(uint64_t offset, void *buffer, size_t length) {
+    memset(buffer, 0, length);
+    return payload_zeros_sum(offset, length);
+}
+
+uint64_t payload_fill(const struct payload *payload, uint64_t stream, uint64_t offset, void *buffer,
+                      size_t length) {
+    return payload->kind == PAYLOAD_ZERO ? fill_zeros(offset, buffer, length)
+                                         : fill(payload, stream, offset, buffer, length, NULL);
+}
+
+uint64_t payload_fill_crc(const struct payload *payload, uint64_t stream, uint64_t offset,
+                          void *buffer, size_t length, uint32_t *crc) {
+    if (payload->kind == PAYLOAD_ZERO) {
+        *crc = crc32_zeros(length);
+        return fill_zeros(offset, buffer, length);
+    }
+    *crc = 0;
+    return fill(payload, stream, offset, buffer, length, crc);
 }
 
 uint64_t payload_sum(uint64_t offset, const void *buffer, size_t length) {

@@ -33,6 +33,11 @@ uint64_t payload_stream(const struct payload *payload, uint64_t serial, uint32_t
 uint64_t payload_fill(const struct payload *payload, uint64_t stream, uint64_t offset, void *buffer,
                       size_t length);
 
+/* The same, and the CRC-32 of these bytes (io/crc32.h), which costs less than reading them again.
+ */
+uint64_t payload_fill_crc(const struct payload *payload, uint64_t stream, uint64_t offset,
+                          void *buffer, size_t length, uint32_t *crc);
+
 /* The checksum of bytes that are already there, as payload_fill would have returned it. */
 uint64_t payload_sum(uint64_t offset, const void *buffer, size_t length);
 

@@ -10,7 +10,13 @@
  *   x = s0 ^ (s0 << 23); s0' = s1; s1' = x ^ s1 ^ (x >> 18) ^ (s1 >> 5)
  *
  * Adding k makes the hash carry: without it, 64 rotations of one repeated word (an erased block of
- * ones, say) would add up to nothing. */
+ * ones, say) would add up to nothing.
+ *
+ * Where KERNEL_FOLD is defined, fill takes the words into a CRC-32 as well, while they are in a
+ * register: even and odd steps have a remainder of 64 bytes each, and KERNEL_FOLD(remainder, word)
+ * makes of it the remainder 128 bytes further on. The two, side by side, are PAYLOAD_FOLD_BYTES
+ * whose CRC-32 (without the ones before and after) is that of the run. This fills the time in which
+ * the generator waits for itself, and so costs little. */
 
 enum { KERNEL(parts) = 64 / VECTOR_BYTES, KERNEL(lanes) = VECTOR_BYTES / 8 };
 typedef uint64_t KERNEL(vector) __attribute__((vector_size(VECTOR_BYTES)));
@@ -24,7 +30,13 @@ typedef uint64_t KERNEL(vector) __attribute__((vector_size(VECTOR_BYTES)));
         (x) ^= (x) >> 31;                                                                          \
     } while (0)
 
+#ifdef KERNEL_FOLD
+KERNEL_TARGET static uint64_t KERNEL(fill)(const struct payload_run *run, uint8_t *buffer,
+                                           uint8_t folded[PAYLOAD_FOLD_BYTES]) {
+    KERNEL(vector) remainder[2] = {{0}};
+#else
 KERNEL_TARGET static uint64_t KERNEL(fill)(const struct payload_run *run, uint8_t *buffer) {
+#endif
     enum { PARTS = KERNEL(parts), LANES = KERNEL(lanes) };
     KERNEL(vector) seed[PARTS], number[PARTS], s0[PARTS], s1[PARTS], hash[PARTS];
     for (int p = 0; p < PARTS; p++) {
@@ -44,10 +56,10 @@ KERNEL_TARGET static uint64_t KERNEL(fill)(const struct payload_run *run, uint8_
             number[p] += PAYLOAD_LANES;
             hash[p] = (KERNEL(vector)){0} + PAYLOAD_BLOCK;
         }
-#pragma GCC unroll 2
-        for (int step = 0; step < PAYLOAD_STEPS; step++) {
-#pragma GCC unroll 4
-            for (int p = 0; p < PARTS; p++) {
+        for (int step = 0; step < PAYLOAD_STEPS; step += 2) {
+#pragma GCC unroll 8
+            for (int i = 0; i < 2 * PARTS; i++) {
+                int p = i % PARTS;
                 KERNEL(vector) word = s0[p] + s1[p];
                 KERNEL(vector) x = s0[p] ^ (s0[p] << 23);
                 s0[p] = s1[p];
@@ -55,16 +67,24 @@ KERNEL_TARGET static uint64_t KERNEL(fill)(const struct payload_run *run, uint8_
                 hash[p] ^= word;
                 hash[p] = (hash[p] << PAYLOAD_ROTATE) | (hash[p] >> (64 - PAYLOAD_ROTATE));
                 hash[p] += PAYLOAD_STEP_KEY;
-                memcpy(buffer + p * VECTOR_BYTES, &word, VECTOR_BYTES);
+#ifdef KERNEL_FOLD
+                KERNEL_FOLD(remainder[i], word);
+#endif
+                memcpy(buffer + i * VECTOR_BYTES, &word, VECTOR_BYTES);
             }
-            buffer += 64;
+            buffer += 128;
         }
         uint64_t lanes[PAYLOAD_LANES];
         memcpy(lanes, hash, sizeof lanes);
         sum += fold(run->index + block, lanes);
     }
+#ifdef KERNEL_FOLD
+    memcpy(folded, remainder, sizeof remainder);
+#endif
     return sum;
 }
+
+#ifndef KERNEL_FOLD
 
 KERNEL_TARGET static uint64_t KERNEL(sum)(uint64_t index, size_t blocks, const uint8_t *buffer) {
     enum { PARTS = KERNEL(parts) };
@@ -94,6 +114,9 @@ KERNEL_TARGET static uint64_t KERNEL(sum)(uint64_t index, size_t blocks, const u
     return sum;
 }
 
+#endif
+
+#undef KERNEL_FOLD
 #undef KERNEL_MIX
 #undef KERNEL
 #undef KERNEL_TARGET

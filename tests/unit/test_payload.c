@@ -1,5 +1,6 @@
 /* Payload: known bytes, one answer from every kernel, cutting and order do not matter, ratios. */
 #include "base/prng.h"
+#include "io/crc32.h"
 #include "io/payload.h"
 #include "io/payload_kernel.h"
 
@@ -77,6 +78,11 @@ static void test_kernels_agree(void **state) {
         assert_int_equal(kernel->fill(&run, right + 1), sum);
         assert_memory_equal(left + 1, right + 1, BLOCKS * PAYLOAD_BLOCK);
         assert_int_equal(kernel->sum(5, BLOCKS, left + 1), sum);
+        memset(right, 0, sizeof right);
+        uint32_t crc = 77;
+        assert_int_equal(payload_kernel_fill(kernel, &run, right + 1, &crc), sum);
+        assert_memory_equal(left + 1, right + 1, BLOCKS * PAYLOAD_BLOCK);
+        assert_int_equal(crc, crc32_more(77, right + 1, BLOCKS * PAYLOAD_BLOCK));
     }
 }
 
@@ -96,15 +102,18 @@ static void test_parts(void **state) {
     for (size_t k = 0; k < sizeof kinds / sizeof kinds[0]; k++) {
         uint64_t stream = payload_stream(&kinds[k], 3, 2, 1), random = k, total = 0;
         uint64_t sum = payload_fill(&kinds[k], stream, 0, whole, LENGTH);
+        uint32_t crc = 0, part_crc;
         assert_int_equal(payload_sum(0, whole, LENGTH), sum);
         for (size_t offset = 0, length; offset < LENGTH; offset += length) {
             length = (1 + prng_next(&random) % 300) * PAYLOAD_BLOCK;
             length = length > LENGTH - offset ? LENGTH - offset : length;
-            total += payload_fill(&kinds[k], stream, offset, part, length);
+            total += payload_fill_crc(&kinds[k], stream, offset, part, length, &part_crc);
+            crc ^= crc32_shift(part_crc, LENGTH - offset - length);
             assert_memory_equal(whole + offset, part, length);
             assert_int_equal(payload_compare(&kinds[k], stream, offset, part, length), length);
         }
         assert_int_equal(total, sum);
+        assert_int_equal(crc, crc32_more(0, whole, LENGTH));
     }
     free(whole);
     free(part);
@@ -120,6 +129,10 @@ static void test_odd_lengths(void **state) {
             uint64_t sum = payload_fill(&kinds[k], 5, 4096, bytes, lengths[i]);
             assert_int_equal(bytes[lengths[i]], 0xee);
             assert_int_equal(payload_sum(4096, bytes, lengths[i]), sum);
+            uint32_t crc = 5;
+            assert_int_equal(payload_fill_crc(&kinds[k], 5, 4096, again, lengths[i], &crc), sum);
+            assert_memory_equal(bytes, again, lengths[i]);
+            assert_int_equal(crc, crc32_more(0, bytes, lengths[i]));
             payload_fill(&kinds[k], 5, 4096, again, sizeof again);
             assert_memory_equal(bytes, again, lengths[i]);
         }
