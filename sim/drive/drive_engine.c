@@ -158,25 +158,37 @@ static void start_flow(struct drive_engine *drive, uint32_t index) {
     rank->flow.owner = rank;
     rank->head->begin_ns = drive->now_ns;
     enum flow_class class = rank->file->reused ? FLOW_REUSED : FLOW_NEW;
-    flow_add(&drive->flows, &rank->flow, class, rank->head->length_bytes);
+    uint64_t bytes = rank->head->error == 0 ? rank->head->length_bytes : 0;
+    flow_add(&drive->flows, &rank->flow, class, bytes);
 }
 
-static void flow_ended(struct drive_engine *drive, struct drive_rank *rank) {
-    uint32_t index = (uint32_t)(rank - drive->ranks);
-    struct io_request *request = rank->head;
-    rank->head = request->next;
-    if (rank->head == NULL) {
-        rank->tail = NULL;
-    }
-    rank->flowing = false;
+static void arrive(struct drive_engine *drive, uint32_t index, struct io_request *request) {
     struct segment *segment = new_segment(drive);
-    segment->file = rank->file;
+    segment->file = drive->ranks[index].file;
     segment->bytes = request->length_bytes;
     segment->request = drive->config.buffered ? NULL : request;
     drive->waiting_bytes += segment->bytes;
     append_segment(drive, index, segment);
     if (drive->config.buffered) {
         complete(drive, request, 0);
+    }
+}
+
+static void flow_ended(struct drive_engine *drive, struct drive_rank *rank) {
+    uint32_t index = (uint32_t)(rank - drive->ranks);
+    struct io_request *request = rank->head;
+    rank->flowing = false;
+    if (request == NULL) {
+        return; /* it failed meanwhile */
+    }
+    rank->head = request->next;
+    if (rank->head == NULL) {
+        rank->tail = NULL;
+    }
+    if (request->error == 0) {
+        arrive(drive, index, request);
+    } else {
+        complete(drive, request, request->error);
     }
     start_flow(drive, index);
 }
@@ -189,6 +201,28 @@ static uint64_t piece_limit(const struct drive_engine *drive) {
         limit = drive->mean_rate / 2 / PIECE_STEP * PIECE_STEP;
     }
     return limit > LEAST_PIECE ? limit : LEAST_PIECE;
+}
+
+/* The simulation cannot go on, media.error says why: everything under way comes back as failed. Flows
+ * stay until they end and then belong to nothing. */
+static void fail_everything(struct drive_engine *drive) {
+    for (uint32_t i = 0; i < drive->config.ranks; i++) {
+        struct drive_rank *rank = &drive->ranks[i];
+        while (rank->head != NULL) {
+            struct io_request *request = rank->head;
+            rank->head = request->next;
+            request->begin_ns = drive->now_ns;
+            complete(drive, request, ENOMEM);
+        }
+        for (struct segment *segment = rank->first; segment != NULL; segment = segment->next) {
+            if (segment->request != NULL) {
+                complete(drive, segment->request, ENOMEM);
+            }
+        }
+        rank->first = rank->last = NULL;
+        rank->tail = NULL;
+    }
+    drive->waiting_bytes = 0;
 }
 
 /* Starts the next piece if the drive is idle and something has arrived. */
@@ -208,7 +242,8 @@ static void serve(struct drive_engine *drive) {
     uint64_t ns;
     if (!drive_media_take(&drive->media, segment->file, index, drive->ready_count + 1, bytes,
                           drive->now_ns, &ns)) {
-        return; /* media.error says why; the next wait reports it */
+        fail_everything(drive);
+        return;
     }
     drive->busy = true;
     drive->piece_rank = index;
@@ -233,6 +268,9 @@ static void piece_ended(struct drive_engine *drive) {
 /* Moves time on to the next event. False where nothing will ever happen. */
 static bool step(struct drive_engine *drive) {
     serve(drive);
+    if (drive->done_first != NULL) {
+        return true;
+    }
     share_rates(drive);
     uint64_t flow_ns = flow_next_ns(&drive->flows);
     uint64_t next = flow_ns == UINT64_MAX ? UINT64_MAX : drive->now_ns + flow_ns;
@@ -267,6 +305,9 @@ static bool step(struct drive_engine *drive) {
 
 /* What is left of an old file in the page cache goes unwritten; what is in service stays. */
 static void drop_dirty(struct drive_engine *drive, struct drive_file *file) {
+    if (file->size_bytes <= file->cursor_bytes) {
+        return; /* all of it was taken */
+    }
     for (uint32_t i = 0; i < drive->config.ranks; i++) {
         struct drive_rank *rank = &drive->ranks[i];
         bool in_service = drive->busy && drive->piece_rank == i;
@@ -276,18 +317,13 @@ static void drop_dirty(struct drive_engine *drive, struct drive_file *file) {
                 uint64_t dropped = segment->bytes - keep;
                 segment->bytes = keep;
                 drive->waiting_bytes -= dropped;
-                uint64_t promised =
-                    drive->media.promised_bytes < dropped ? drive->media.promised_bytes : dropped;
-                drive->media.promised_bytes -= promised;
             }
         }
     }
 }
 
 static void empty_file(struct drive_engine *drive, struct drive_file *file) {
-    if (file->size_bytes > file->cursor_bytes) {
-        drop_dirty(drive, file);
-    }
+    drop_dirty(drive, file);
     drive_media_empty(&drive->media, file, drive->now_ns);
 }
 
@@ -301,6 +337,8 @@ static int open_file(struct drive_engine *drive, struct io_request *request) {
         file->reused = file->exists && file->size_bytes > 0;
         if (io->mode == IO_TRUNCATE && file->exists) {
             empty_file(drive, file);
+        } else {
+            drop_dirty(drive, file); /* its pages are about to be written again */
         }
         file->exists = true;
         file->cursor_bytes = file->cursor_offset = 0;
@@ -333,19 +371,13 @@ static int rename_file(struct drive_engine *drive, struct io_request *request) {
     return 0;
 }
 
-/* A write is promised its room when it is submitted, as delayed allocation does. */
+/* A write is promised its room when it is submitted, as delayed allocation does. One that finds none
+ * comes back when its turn comes: writes of a rank begin in order. */
 static void submit_write(struct drive_engine *drive, struct io_request *request) {
     struct drive_rank *rank = &drive->ranks[request->rank];
     struct drive_file *file = rank->file;
     uint64_t end = request->offset + request->length_bytes;
-    uint64_t grown = end > file->size_bytes ? end - file->size_bytes : 0;
-    if (grown + drive->media.promised_bytes > placement_free_bytes(drive->media.placement)) {
-        request->begin_ns = drive->now_ns;
-        complete(drive, request, ENOSPC);
-        return;
-    }
-    drive->media.promised_bytes += grown;
-    file->size_bytes += grown;
+    request->error = drive_media_promise(&drive->media, file, end) ? 0 : ENOSPC;
     request->next = NULL;
     if (rank->tail != NULL) {
         rank->tail->next = request;
@@ -367,12 +399,20 @@ static void submit_sync(struct drive_engine *drive, struct io_request *request) 
     append_segment(drive, request->rank, mark);
 }
 
+static bool has_failed(const struct drive_engine *drive) {
+    return drive->media.error.status != OK;
+}
+
 static void drive_submit(struct engine *engine, struct io_request *request) {
     struct drive_engine *drive = self(engine);
     drive->submitted++;
     request->begin_ns = drive->now_ns;
     request->payload_ns = 0;
     request->short_write = false;
+    if (has_failed(drive) && (request->op == IO_WRITE || request->op == IO_SYNC)) {
+        complete(drive, request, ENOMEM);
+        return;
+    }
     switch (request->op) {
     case IO_OPEN: complete(drive, request, open_file(drive, request)); break;
     case IO_WRITE: submit_write(drive, request); break;
@@ -390,25 +430,6 @@ static void drive_submit(struct engine *engine, struct io_request *request) {
     }
 }
 
-/* The simulation cannot go on: everything under way comes back as failed. */
-static void fail_everything(struct drive_engine *drive) {
-    for (uint32_t i = 0; i < drive->config.ranks; i++) {
-        struct drive_rank *rank = &drive->ranks[i];
-        while (rank->head != NULL) {
-            struct io_request *request = rank->head;
-            rank->head = request->next;
-            complete(drive, request, ENOMEM);
-        }
-        for (struct segment *segment = rank->first; segment != NULL; segment = segment->next) {
-            if (segment->request != NULL) {
-                complete(drive, segment->request, ENOMEM);
-            }
-        }
-        rank->first = rank->last = NULL;
-        rank->tail = NULL;
-    }
-}
-
 static struct io_request *drive_wait(struct engine *engine, uint64_t timeout_ns) {
     struct drive_engine *drive = self(engine);
     (void)timeout_ns; /* virtual time passes as fast as it can */
@@ -417,10 +438,6 @@ static struct io_request *drive_wait(struct engine *engine, uint64_t timeout_ns)
             return NULL;
         }
         bool more = step(drive);
-        if (drive->media.error.status != OK) {
-            fail_everything(drive);
-            drive->media.error.status = OK;
-        }
         CHECK(more || drive->done_first != NULL); /* what is under way must come back */
     }
     struct io_request *request = drive->done_first;
@@ -475,6 +492,11 @@ void drive_engine_stats(struct engine *engine, struct drive_stats *stats) {
     struct drive_engine *drive = self(engine);
     drive_media_stats(&drive->media, drive->now_ns, stats);
     stats->busy_ns[DRIVE_STATION_HOST] = drive->host_busy_ns;
+}
+
+enum status drive_engine_failure(struct engine *engine, struct error *err) {
+    const struct error *failure = &self(engine)->media.error;
+    return failure->status == OK ? OK : error_set(err, ERR_USAGE, "%s", failure->text);
 }
 
 void drive_engine_trim_free(struct engine *engine) {

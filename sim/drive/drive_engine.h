@@ -80,6 +80,10 @@ enum status drive_engine_open(const struct drive_engine_config *config, struct e
 
 void drive_engine_stats(struct engine *engine, struct drive_stats *stats);
 
+/* Why the simulation could not go on: its state outgrew the memory limit. From then on all writes
+ * fail with ENOMEM. OK where it went on. */
+enum status drive_engine_failure(struct engine *engine, struct error *err);
+
 /* Tells the drive of all free space, as fstrim does; takes no time. */
 void drive_engine_trim_free(struct engine *engine);
 

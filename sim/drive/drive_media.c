@@ -1,5 +1,6 @@
 #include "sim/drive/drive_media.h"
 
+#include "base/check.h"
 #include "base/units.h"
 #include "sim/drive/ftl_span.h"
 
@@ -22,13 +23,15 @@ static bool write_extent(struct drive_media *media, struct drive_file *file, uin
     return ftl_write(media->ftl, &write, &media->error) == OK;
 }
 
-/* Bytes that lie on blocks the file has already: written in place. Returns how many it took. */
-static bool write_in_place(struct drive_media *media, struct drive_file *file, uint32_t stream,
-                           uint64_t bytes, uint64_t *taken) {
-    struct placement_file *placed = &file->placed;
-    *taken = 0;
-    while (bytes > 0 && file->cursor_bytes < placed->length_bytes) {
-        struct placement_extent *extent = &placed->extents[file->cursor_extent];
+static uint64_t whole_blocks(uint64_t bytes) {
+    return (bytes + FS_BLOCK - 1) / FS_BLOCK * FS_BLOCK;
+}
+
+/* The next bytes of a file, where its blocks lie. */
+static bool write_placed(struct drive_media *media, struct drive_file *file, uint32_t stream,
+                         uint64_t bytes) {
+    while (bytes > 0) {
+        struct placement_extent *extent = &file->placed.extents[file->cursor_extent];
         if (file->cursor_offset == extent->length_bytes) { /* not before: an append may grow it */
             file->cursor_extent++;
             file->cursor_offset = 0;
@@ -41,38 +44,24 @@ static bool write_in_place(struct drive_media *media, struct drive_file *file, u
         }
         file->cursor_offset += length;
         file->cursor_bytes += length;
-        *taken += length;
         bytes -= length;
     }
     return true;
 }
 
-/* Places the next bytes of a file and writes them; placed blocks are whole. */
+/* Writes the next bytes of a file, in place as far as it has blocks; further ones are placed first,
+ * out of what was promised for the file. */
 static bool take_bytes(struct drive_media *media, struct drive_file *file, uint32_t stream,
                        uint64_t bytes, uint64_t now_ns) {
-    uint64_t taken;
-    if (!write_in_place(media, file, stream, bytes, &taken)) {
-        return false;
+    uint64_t needed = whole_blocks(file->cursor_bytes + bytes), has = file->placed.length_bytes;
+    if (needed > has) {
+        placement_commit(media->placement, now_ns);
+        bool placed = placement_append(media->placement, &file->placed, needed - has);
+        CHECK(placed); /* it was promised */
+        CHECK(media->promised_bytes >= needed - has);
+        media->promised_bytes -= needed - has;
     }
-    bytes -= taken;
-    if (bytes == 0) {
-        return true;
-    }
-    struct placement_file *placed = &file->placed;
-    uint64_t whole = (bytes + FS_BLOCK - 1) / FS_BLOCK * FS_BLOCK;
-    uint64_t before = placed->length_bytes;
-    placement_commit(media->placement, now_ns);
-    if (!placement_append(media->placement, placed, whole)) {
-        error_set(&media->error, ERR_FAILED, "the simulated file system has no room left");
-        return false;
-    }
-    uint64_t promised = media->promised_bytes < whole ? media->promised_bytes : whole;
-    media->promised_bytes -= promised;
-    if (before == 0) {
-        file->cursor_extent = 0;
-        file->cursor_offset = 0;
-    }
-    return write_in_place(media, file, stream, whole, &taken);
+    return write_placed(media, file, stream, bytes);
 }
 
 static uint64_t time_ns(uint64_t bytes, uint64_t bytes_per_s) {
@@ -148,7 +137,25 @@ static void discard(struct drive_media *media, const struct placement_file *plac
     }
 }
 
+uint64_t drive_media_free_bytes(const struct drive_media *media) {
+    return placement_free_bytes(media->placement) - media->promised_bytes;
+}
+
+bool drive_media_promise(struct drive_media *media, struct drive_file *file, uint64_t size_bytes) {
+    if (size_bytes <= file->size_bytes) {
+        return true;
+    }
+    uint64_t grown = whole_blocks(size_bytes) - whole_blocks(file->size_bytes);
+    if (grown > drive_media_free_bytes(media)) {
+        return false;
+    }
+    media->promised_bytes += grown;
+    file->size_bytes = size_bytes;
+    return true;
+}
+
 void drive_media_empty(struct drive_media *media, struct drive_file *file, uint64_t now_ns) {
+    media->promised_bytes -= whole_blocks(file->size_bytes) - file->placed.length_bytes;
     discard(media, &file->placed);
     placement_truncate(media->placement, &file->placed, now_ns);
     file->size_bytes = 0;
@@ -174,11 +181,6 @@ static void trim_extent(void *context, struct placement_extent extent) {
 void drive_media_trim_free(struct drive_media *media) {
     struct trimmer trimmer = {media->ftl, media->config->ftl.unit_bytes};
     placement_each_free(media->placement, trim_extent, &trimmer);
-}
-
-uint64_t drive_media_free_bytes(const struct drive_media *media) {
-    uint64_t free_bytes = placement_free_bytes(media->placement);
-    return free_bytes > media->promised_bytes ? free_bytes - media->promised_bytes : 0;
 }
 
 void drive_media_stats(const struct drive_media *media, uint64_t now_ns, struct drive_stats *stats) {

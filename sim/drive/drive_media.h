@@ -13,8 +13,8 @@ struct drive_media {
     struct placement *placement;
     struct ftl *ftl;
     struct drive_stats stats;
-    struct error error;          /* why a take failed: no room, memory limit */
-    uint64_t promised_bytes;     /* to writers, not placed yet */
+    struct error error;          /* why a take failed: the memory limit */
+    uint64_t promised_bytes;     /* to writers, not placed yet: whole blocks of every file's size */
     uint64_t nand_free_ns;       /* when the NAND has caught up with what it was given */
     uint64_t nand_lag_ns;        /* it may be behind by the reserve of free superblocks */
     uint64_t copied_until_bytes; /* host bytes up to which the last copying counts as going on */
@@ -24,7 +24,11 @@ enum status drive_media_open(const struct drive_engine_config *config, struct dr
                              struct error *err);
 void drive_media_close(struct drive_media *media);
 
-/* Takes the next bytes of a file while `streams` ranks have something to write; ns is how long the
+/* The file will hold size_bytes at least: room is promised, as delayed allocation does. False, with
+ * nothing changed, where there is none. */
+bool drive_media_promise(struct drive_media *media, struct drive_file *file, uint64_t size_bytes);
+
+/* Takes the next bytes of a file, which were promised, while `streams` ranks have something to write; ns is how long the
  * drive is busy with them. False where it cannot, and media->error says why. */
 bool drive_media_take(struct drive_media *media, struct drive_file *file, uint32_t stream,
                       uint32_t streams, uint64_t bytes, uint64_t now_ns, uint64_t *ns);
