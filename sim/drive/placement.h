@@ -17,7 +17,8 @@
  *   next-fit   at one moving goal, always
  *   first-fit  at the lowest free address, always
  *
- * On an empty file system all four fill from the start: there is one free extent. Sources:
+ * On an empty file system next-fit and first-fit fill from the start; ext4 begins in any region, XFS at
+ * the start of the folder's group. Sources:
  * fs/ext4/mballoc.c (mb_optimize_scan, mb_max_linear_groups, s_mb_last_group),
  * fs/xfs/libxfs/xfs_alloc.c (allocation near a block) of Linux; simplified as said above. */
 

@@ -18,6 +18,8 @@ enum { SPACES = 60 };
 enum { SPACES = 500 };
 #endif
 
+#define LINEAR_BYTES (UINT64_C(512) << 20) /* how far ext4 looks in order */
+
 enum { STEPS = 200, FILES = 8, BLOCKS_MAX = 2400, FREE = -1, PENDING = -2 };
 
 struct twin_file {
@@ -113,8 +115,10 @@ static int expected_block(const struct twin *twin, const struct placement_extent
         if (behind < twin->blocks && twin->owner[behind] == FREE) {
             return behind;
         }
-        if (twin->policy == PLACEMENT_EXT4) {
-            return free_from(twin, twin->goal);
+        int near = free_from(twin, twin->goal);
+        uint64_t away = (uint64_t)(near - twin->goal) * twin->block_bytes;
+        if (twin->policy == PLACEMENT_EXT4 && near >= twin->goal && away <= LINEAR_BYTES) {
+            return near;
         }
     }
     return -1;
@@ -150,7 +154,7 @@ static void follow_append(struct twin *twin, int index, int first) {
         }
         twin->owner[at] = index;
         twin->token[at] = file->blocks[n] = ++twin->tokens;
-        twin->goal = at + 1 == twin->blocks ? 0 : at + 1;
+        twin->goal = at + 1;
     }
 }
 
