@@ -97,9 +97,17 @@ static void submit(struct queue_sim *sim, uint32_t index) {
     }
 }
 
+/* Data in sequence lies in stripes that load all channels alike: of dies that do not fill a last
+ * row of channels none is among them. */
+static uint32_t stripe_planes(const struct queue_drive *drive) {
+    bool rows = drive->channels > 0 && drive->dies >= drive->channels;
+    return (rows ? drive->dies / drive->channels * drive->channels : drive->dies) * drive->planes;
+}
+
 /* Parts lie on planes that follow each other, so that they are read at the same time. */
 static void read_parts(struct queue_sim *sim, uint32_t request) {
-    uint32_t planes = sim->config.drive.dies * sim->config.drive.planes;
+    const struct queue_drive *drive = &sim->config.drive;
+    uint32_t planes = sim->config.sequential ? stripe_planes(drive) : drive->dies * drive->planes;
     uint32_t plane = sim->config.sequential ? sim->next_page : (uint32_t)queue_random(sim, planes);
     sim->requests[request].parts_left = sim->request_parts;
     for (uint32_t i = 0; i < sim->request_parts; i++) {
