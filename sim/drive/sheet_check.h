@@ -62,7 +62,7 @@ enum status sheet_amplification(const struct drive_sheet *sheet, double *amplifi
 enum status sheet_check_drive(const struct drive_sheet *sheet, struct arena *arena,
                               struct sheet_check *check, struct error *err);
 
-/* All drives that drive_config_names lists. */
+/* All drives that drive_config_names lists; one that cannot be is an error. */
 enum status sheet_check_all(const char *config_dir, struct arena *arena,
                             struct sheet_check **checks, size_t *count, struct error *err);
 
