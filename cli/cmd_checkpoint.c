@@ -343,9 +343,10 @@ enum status cmd_checkpoint(struct command_input *input, struct error *err) {
     if (run->spec->dir != NULL) {
         status = target_check(run->spec, &run->plan, run->earlier != NULL, &run->target, err);
     } else {
+        uint64_t quota = run->spec->io.quota_bytes; /* without one nothing ever fills */
+        uint64_t room = quota > 0 ? quota : UINT64_MAX;
         run->target.checkpoints =
-            job_checkpoints_that_fit(&run->spec->job, &run->plan, run->spec->io.quota_bytes,
-                                     run->spec->io.quota_bytes);
+            job_checkpoints_that_fit(&run->spec->job, &run->plan, room, room);
     }
     catch_signals();
     status = status == OK ? prepare(run, err) : status;

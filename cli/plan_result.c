@@ -27,5 +27,9 @@ void plan_result_fill(struct result_plan *out, const struct plan *plan, const st
         out->smallest_rank_bytes =
             bytes < out->smallest_rank_bytes ? bytes : out->smallest_rank_bytes;
     }
-    out->run_bytes = out->passes * out->checkpoints_per_pass * out->checkpoint_bytes;
+    uint64_t count; /* of checkpoints; a run beyond 2^64 bytes says that number */
+    if (__builtin_mul_overflow(out->passes, out->checkpoints_per_pass, &count) ||
+        __builtin_mul_overflow(count, out->checkpoint_bytes, &out->run_bytes)) {
+        out->run_bytes = UINT64_MAX;
+    }
 }
