@@ -72,10 +72,14 @@ static void compare_passes(const struct result *const *results, size_t count, ui
         const struct drive_pass *drive =
             pass <= results[i]->drive.pass_count ? &results[i]->drive.passes[pass - 1] : NULL;
         double media = drive != NULL ? (double)(drive->unit_bytes + drive->gc_bytes) : NAN;
-        fprintf(stream, "%-*s %4u %6u %10.1f %10.1f %8.2f %9.2fx %7.3f %11s\n", NAME_WIDTH,
+        char relative[16] = "-"; /* the first drive may have none in this pass */
+        if (first.checkpoints > 0) {
+            snprintf(relative, sizeof relative, "%.2fx", record.mean_seconds / first.mean_seconds);
+        }
+        fprintf(stream, "%-*s %4u %6u %10.1f %10.1f %8.2f %10s %7.3f %11s\n", NAME_WIDTH,
                 results[i]->drive.name, pass, record.checkpoints, record.mean_seconds,
                 (double)record.max_ns / 1e9, record.bytes_per_second / 1e9,
-                record.mean_seconds / first.mean_seconds,
+                relative,
                 drive != NULL ? media / (double)drive->host_bytes : NAN,
                 drive != NULL ? drive->bottleneck : "-");
     }
@@ -117,9 +121,12 @@ static void life_in_words(const struct result *result, FILE *stream) {
     const struct drive_pass *pass = &drive->passes[drive->pass_count - 1];
     struct pass_record record;
     result_pass(result, pass->pass, &record);
+    if (record.checkpoints == 0) {
+        return;
+    }
     double media = (double)(pass->unit_bytes + pass->gc_bytes);
     double per_day = media / ((double)pass->elapsed_ns / 1e9) * SECONDS_PER_DAY;
-    double hourly = record.checkpoints > 0 ? 24 * media / record.checkpoints : NAN;
+    double hourly = 24 * media / record.checkpoints;
     text_line(stream, "",
               "%s: a day of checkpoints one after another programs %.1f TB, %.3f %% of its rated "
               "life (worn out after %.1f years); one checkpoint an hour, %.3f %% a day",
