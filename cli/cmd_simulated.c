@@ -31,6 +31,13 @@ static enum status check_spec(const struct spec *spec, struct error *err) {
     if (spec->io.quota_bytes > 0 || spec->io.faults != NULL) {
         return error_set(err, ERR_USAGE, "--drive: --quota and --faults are for --dir");
     }
+    if (spec->resume != NULL) {
+        return error_set(err, ERR_USAGE, "--drive: a simulated run is not resumed but run again");
+    }
+    if (spec->io.chunk_bytes % PAYLOAD_BLOCK != 0) {
+        return error_set(err, ERR_USAGE, "--chunk: %llu bytes is not a multiple of 4 KiB",
+                         (unsigned long long)spec->io.chunk_bytes);
+    }
     if (spec->plan.model == NULL) {
         return error_set(err, ERR_USAGE, "--model is missing; `ckptsim list models` names the "
                                          "built-in ones");
@@ -54,14 +61,15 @@ static void print_one(const struct simulation *simulation) {
     report_drive_passes(&simulation->result, stdout);
 }
 
-static enum status write_results(struct command_input *input, const char *path,
+/* Of several drives each has a folder of its own, however many of them were run. */
+static enum status write_results(struct command_input *input, const char *path, bool several,
                                  struct simulation *simulations, size_t count, struct error *err) {
     const struct result **results = arena_new(input->arena, count, sizeof *results);
     enum status status = OK;
     for (size_t i = 0; i < count && status == OK; i++) {
         results[i] = &simulations[i].result;
         const char *folder = path;
-        if (count > 1) {
+        if (several) {
             folder = arena_printf(input->arena, "%s/%s", path, results[i]->drive.name);
             status = results_dir_make(folder, "", "", input->arena, &folder, err);
         }
@@ -73,41 +81,75 @@ static enum status write_results(struct command_input *input, const char *path,
     return status;
 }
 
+/* All must be possible, and be told apart by their names, before one runs. */
+static enum status check_drives(struct command_input *input, const struct plan *plan,
+                                const char *const *drives, size_t count, struct error *err) {
+    const char **names = arena_new(input->arena, count, sizeof *names);
+    for (size_t i = 0; i < count; i++) {
+        if (simulate_check(input, plan, drives[i], &names[i], err) != OK) {
+            return err->status;
+        }
+        for (size_t k = 0; k < i; k++) {
+            if (strcmp(names[k], names[i]) == 0) {
+                return error_set(err, ERR_USAGE, "--drive: '%s' and '%s' are both called %s",
+                                 drives[k], drives[i], names[i]);
+            }
+        }
+    }
+    return OK;
+}
+
+/* Runs them one after another; an interrupted one is the last. `count` becomes the number run. */
+static enum status run_each(struct command_input *input, const struct plan *plan,
+                            const char *const *drives, struct simulation *simulations,
+                            size_t *count, const volatile sig_atomic_t *stop, struct error *err) {
+    bool rows = *count == 1 && !input->spec.quiet;
+    for (size_t i = 0; i < *count; i++) {
+        printf("%s%s (simulated)\n", i > 0 ? "\n" : "", drives[i]);
+        fflush(stdout);
+        enum status status = simulate_run(input, plan, drives[i], stop, rows ? print_row : NULL,
+                                          &simulations[i], err);
+        if (status != OK) {
+            return status;
+        }
+        print_one(&simulations[i]);
+        if (*stop != 0) {
+            *count = i + 1;
+        }
+    }
+    return OK;
+}
+
+static void compare(struct command_input *input, const struct simulation *simulations,
+                    size_t count) {
+    const struct result **results = arena_new(input->arena, count, sizeof *results);
+    for (size_t i = 0; i < count; i++) {
+        results[i] = &simulations[i].result;
+    }
+    if (count > 1) {
+        report_compare(results, count, stdout);
+    }
+}
+
 static enum status run_drives(struct command_input *input, const struct plan *plan,
                               const char *const *drives, size_t count,
                               const volatile sig_atomic_t *stop, struct error *err) {
     struct simulation *simulations = arena_new(input->arena, count, sizeof *simulations);
-    bool rows = count == 1 && !input->spec.quiet;
-    const struct result **results = arena_new(input->arena, count, sizeof *results);
     const char *path;
-    enum status status = OK;
-    for (size_t i = 0; i < count && status == OK; i++) {
-        status = simulate_check(input, plan, drives[i], err); /* all must be possible before one runs */
+    if (check_drives(input, plan, drives, count, err) != OK ||
+        open_results(input, &path, err) != OK) {
+        return err->status;
     }
-    status = status == OK ? open_results(input, &path, err) : status;
-    if (status != OK) {
-        return status;
+    size_t run = count;
+    enum status status = run_each(input, plan, drives, simulations, &run, stop, err);
+    if (status == OK) {
+        compare(input, simulations, run);
+        status = write_results(input, path, count > 1, simulations, run, err);
     }
-    for (size_t i = 0; i < count && status == OK; i++) {
-        results[i] = &simulations[i].result;
-        printf("%s%s (simulated)\n", i > 0 ? "\n" : "", drives[i]);
-        fflush(stdout);
-        status = simulate_run(input, plan, drives[i], stop, rows ? print_row : NULL,
-                              &simulations[i], err);
-        if (status == OK) {
-            print_one(&simulations[i]);
-        }
-    }
-    if (status == OK && count > 1) {
-        report_compare(results, count, stdout);
-    }
-    struct error write_err;
-    enum status written =
-        status == OK ? write_results(input, path, simulations, count, &write_err) : OK;
-    if (written != OK) {
-        status = error_set(err, written, "%s", write_err.text);
-    } else if (status == OK) {
+    if (status == OK) {
         printf("\nresults: %s/\n", path);
+    } else {
+        results_dir_drop(path);
     }
     for (size_t i = 0; i < count; i++) {
         result_fini(&simulations[i].result);

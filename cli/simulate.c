@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "cli/plan_result.h"
+#include "cli/target.h"
 #include "metrics/recorder.h"
 #include "metrics/report_text.h"
 #include "sim/drive/drive_build.h"
@@ -173,22 +174,55 @@ static enum status read_drive(struct run *run, struct error *err) {
     return OK;
 }
 
+static enum status refuse_small(struct run *run, const struct plan *plan, struct error *err) {
+    const struct spec *spec = &run->input->spec;
+    char need[UNITS_TEXT], have[UNITS_TEXT], use[64] = "no --scale would fit";
+    uint64_t capacity = run->config.capacity_bytes;
+    uint64_t room = fill_room(&spec->job.fill, capacity, capacity, 0);
+    double scale = target_scale(plan, room);
+    if (scale > 0) {
+        snprintf(use, sizeof use, "--scale %g would fit", scale);
+    }
+    return error_set(err, ERR_USAGE,
+                     "--drive: '%s' is too small: a checkpoint takes %s and %s may be used; %s",
+                     run->simulation->drive, units_gb(fill_checkpoint_bytes(plan), need),
+                     units_gb(room, have), use);
+}
+
+/* The virtual clock counts nanoseconds in 64 bits: it would wrap after 584 years. */
+static enum status check_interval(const struct spec *spec, uint64_t checkpoints, struct error *err) {
+    unsigned __int128 ns = (unsigned __int128)spec->job.passes * checkpoints * spec->job.interval_ns;
+    if (ns > UINT64_MAX / 2) {
+        return error_set(err, ERR_USAGE, "--interval: so many pauses of that length would last "
+                                         "longer than the 292 years that are simulated at most");
+    }
+    return OK;
+}
+
 static enum status check_fit(struct run *run, const struct plan *plan, struct error *err) {
     const struct spec *spec = &run->input->spec;
     uint64_t capacity = run->config.capacity_bytes;
     uint64_t fit = job_checkpoints_that_fit(&spec->job, plan, capacity, capacity);
     if (fit == 0) {
-        char need[UNITS_TEXT], have[UNITS_TEXT];
-        uint64_t room = fill_room(&spec->job.fill, capacity, capacity, 0);
-        return error_set(err, ERR_USAGE,
-                         "--drive: '%s' is too small: a checkpoint takes %s and %s may be used; a "
-                         "--scale of %.1g or less would fit",
-                         run->simulation->drive, units_gb(fill_checkpoint_bytes(plan), need),
-                         units_gb(room, have),
-                         0.9 * plan->scale * (double)room / (double)fill_checkpoint_bytes(plan));
+        return refuse_small(run, plan, err);
     }
     plan_result_fill(&run->simulation->result.plan, plan, spec, fit);
-    return OK;
+    return check_interval(spec, fit, err);
+}
+
+/* What cannot be simulated within the memory limit is the user's to change, whenever it shows. */
+static enum status refuse_memory(const char *drive, const struct error *why, struct error *err) {
+    char text[sizeof why->text];
+    snprintf(text, sizeof text, "%s", why->text); /* err may be why */
+    return error_set(err, ERR_USAGE, "--memory-limit: drive '%s': %s", drive, text);
+}
+
+static enum status open_drive(struct run *run, struct error *err) {
+    enum status status = drive_engine_open(&run->config, &run->engine, err);
+    if (status == ERR_FAILED) {
+        return refuse_memory(run->simulation->drive, err, err);
+    }
+    return status == OK ? OK : error_wrap(err, "--drive: '%s'", run->simulation->drive);
 }
 
 static void describe(struct run *run) {
@@ -246,13 +280,19 @@ static enum status run_job(struct run *run, const struct plan *plan,
 }
 
 enum status simulate_check(struct command_input *input, const struct plan *plan, const char *drive,
-                           struct error *err) {
+                           const char **name, struct error *err) {
     struct run *run = arena_new(input->arena, 1, sizeof *run);
     run->input = input;
     run->simulation = arena_new(input->arena, 1, sizeof *run->simulation);
     run->simulation->drive = drive;
     enum status status = read_drive(run, err);
-    return status == OK ? check_fit(run, plan, err) : status;
+    status = status == OK ? check_fit(run, plan, err) : status;
+    status = status == OK ? open_drive(run, err) : status;
+    if (status == OK) {
+        *name = run->simulation->sheet.drive.name;
+        engine_close(run->engine);
+    }
+    return status;
 }
 
 enum status simulate_run(struct command_input *input, const struct plan *plan, const char *drive,
@@ -268,9 +308,9 @@ enum status simulate_run(struct command_input *input, const struct plan *plan, c
     if (status != OK) {
         return status;
     }
-    status = drive_engine_open(&run->config, &run->engine, err);
+    status = open_drive(run, err);
     if (status != OK) {
-        return error_wrap(err, "--drive: '%s'", drive);
+        return status;
     }
     describe(run);
     if (each != NULL) {
@@ -279,6 +319,10 @@ enum status simulate_run(struct command_input *input, const struct plan *plan, c
         fflush(stdout);
     }
     status = run_job(run, plan, stop, err);
+    struct error failure;
+    if (drive_engine_failure(run->engine, &failure) != OK) {
+        status = refuse_memory(drive, &failure, err);
+    }
     engine_close(run->engine);
     return status;
 }

@@ -20,9 +20,10 @@ struct simulation {
 /* Names of --drive, split at the commas; at least one. */
 const char *const *simulate_drives(const char *drives, struct arena *arena, size_t *count);
 
-/* Whether the drive exists, is possible and holds a checkpoint; nothing is run. */
+/* Whether the drive exists, is possible, holds a checkpoint and fits into memory; its name. Nothing is
+ * run. */
 enum status simulate_check(struct command_input *input, const struct plan *plan, const char *drive,
-                           struct error *err);
+                           const char **name, struct error *err);
 
 /* Reads drive and host, checks that the job fits and runs it. `each` is told every checkpoint. */
 enum status simulate_run(struct command_input *input, const struct plan *plan, const char *drive,

@@ -61,8 +61,7 @@ static enum status guard_system_disk(struct spec *spec, const struct target *tar
     return OK;
 }
 
-/* A scale with one significant digit at which a checkpoint takes at most the room. */
-static double scale_that_fits(const struct plan *plan, uint64_t room) {
+double target_scale(const struct plan *plan, uint64_t room) {
     static const double digits[] = {5, 2, 1};
     /* Blocks and text files that every shard takes beside its bytes do not shrink. */
     double beside = (double)(fill_checkpoint_bytes(plan) - plan->checkpoint_bytes);
@@ -82,7 +81,7 @@ static enum status too_small(const struct spec *spec, const struct plan *plan,
                              const struct target *target, struct error *err) {
     uint64_t room = fill_room(&spec->job.fill, target->free_bytes, target->total_bytes, 0);
     char need[UNITS_TEXT], have[UNITS_TEXT], use[80];
-    double scale = scale_that_fits(plan, room);
+    double scale = target_scale(plan, room);
     if (scale > 0) {
         snprintf(use, sizeof use, "--scale %g would fit", scale);
     } else {

@@ -22,4 +22,7 @@ struct target {
 enum status target_check(struct spec *spec, const struct plan *plan, bool resumed,
                          struct target *target, struct error *err);
 
+/* A scale with one significant digit at which a checkpoint takes at most the room; 0: there is none. */
+double target_scale(const struct plan *plan, uint64_t room);
+
 #endif
