@@ -386,6 +386,15 @@ static void fill_buffer(struct queue_sim *sim) {
     }
 }
 
+/* While the buffer filled, copying lagged behind: as many requests as two rounds of all drains take
+ * until both are mixed evenly. */
+static uint64_t drained_requests(const struct queue_sim *sim) {
+    const struct queue_drive *drive = &sim->config.drive;
+    uint64_t bytes = 2 * sim->buffer.drains_max * drive->program_bytes;
+    uint64_t programmed = sim->buffer.charge * (QUEUE_MILLION + drive->copied_millionths);
+    return (uint64_t)((unsigned __int128)bytes * QUEUE_MILLION / programmed);
+}
+
 static void warm_up(struct queue_sim *sim) {
     for (uint32_t i = 0; i < sim->request_count; i++) {
         sim->requests[i].job = i / sim->config.depth;
@@ -395,7 +404,7 @@ static void warm_up(struct queue_sim *sim) {
     run_until_finished(sim, rounds);
     if (sim->config.write_permille > 0) {
         fill_buffer(sim);
-        run_until_finished(sim, sim->finished + rounds);
+        run_until_finished(sim, sim->finished + rounds + drained_requests(sim));
     }
 }
 
