@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/simulate.h"
+#include "cli/validate_tables.h"
 #include "sim/drive/drive_build.h"
 
 #include <math.h>
@@ -164,5 +165,7 @@ enum status cmd_validate(struct command_input *input, struct error *err) {
         print_fitted(&simulations[i], &reviews[i]);
         result_fini(&simulations[i].result);
     }
-    return OK;
+    fflush(stdout);
+    enum status status = validate_sheets(NULL, input->arena, err);
+    return status == OK ? validate_points(NULL, input->arena, err) : status;
 }
