@@ -11,7 +11,7 @@
 #include <errno.h>
 #include <string.h>
 
-enum { PIECE_STEP = 4096, LEAST_PIECE = 4 << 20 };
+enum { PIECE_STEP = 4096, LEAST_PIECE = 4 << 20, MOST_JOINED = 1 << 30 };
 
 /* Bytes of one write on their way to the drive, or a mark that a sync waits for. */
 struct segment {
@@ -162,13 +162,28 @@ static void start_flow(struct drive_engine *drive, uint32_t index) {
     flow_add(&drive->flows, &rank->flow, class, bytes);
 }
 
+/* In the page cache bytes know of no write: those behind the last ones of the same file join them, up
+ * to what the largest write brings at once, so that small writes cost no memory each. */
+static bool join_last(struct drive_engine *drive, struct drive_rank *rank, uint64_t bytes) {
+    struct segment *last = rank->last;
+    if (!drive->config.buffered || last == NULL || last->file != rank->file ||
+        last->request != NULL || last->bytes + bytes > MOST_JOINED) {
+        return false;
+    }
+    last->bytes += bytes;
+    return true;
+}
+
 static void arrive(struct drive_engine *drive, uint32_t index, struct io_request *request) {
-    struct segment *segment = new_segment(drive);
-    segment->file = drive->ranks[index].file;
-    segment->bytes = request->length_bytes;
-    segment->request = drive->config.buffered ? NULL : request;
-    drive->waiting_bytes += segment->bytes;
-    append_segment(drive, index, segment);
+    struct drive_rank *rank = &drive->ranks[index];
+    drive->waiting_bytes += request->length_bytes;
+    if (!join_last(drive, rank, request->length_bytes)) {
+        struct segment *segment = new_segment(drive);
+        segment->file = rank->file;
+        segment->bytes = request->length_bytes;
+        segment->request = drive->config.buffered ? NULL : request;
+        append_segment(drive, index, segment);
+    }
     if (drive->config.buffered) {
         complete(drive, request, 0);
     }
