@@ -133,4 +133,4 @@ tidy: $(BINARY)
 clean:
 	rm -rf build ckptsim
 
--include $(shell find build -name '*.d' 2>/dev/null)
+-include $(OBJECTS:.o=.d) $(BUILD)/cli/main.d $(UNIT_TESTS:=.d) $(BENCHES:=.d)
