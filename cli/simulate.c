@@ -207,6 +207,7 @@ static enum status check_fit(struct run *run, const struct plan *plan, struct er
         return refuse_small(run, plan, err);
     }
     plan_result_fill(&run->simulation->result.plan, plan, spec, fit);
+    run->simulation->result.plan.memory_bytes = spec->memory_limit_bytes;
     return check_interval(spec, fit, err);
 }
 

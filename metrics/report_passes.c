@@ -247,6 +247,9 @@ static void write_amplification(const struct facts *device, FILE *stream) {
 
 static void write_device(const struct result *result, FILE *stream) {
     struct pass_record all;
+    if (result->kind == RESULT_SIMULATED) {
+        return; /* a simulated drive has a table of its own */
+    }
     result_all_passes(result, &all);
     if (all.checkpoints > 0 && all.device_bytes != RESULT_UNKNOWN && all.bytes > 0) {
         char device[TEXT_BYTES], written[TEXT_BYTES];

@@ -66,10 +66,14 @@ static void write_means(const struct result *result, FILE *stream) {
                  {"device", &result->device},
                  {"machine", &result->machine}};
     for (size_t i = 0; i < sizeof found / sizeof found[0]; i++) {
+        if (result->kind == RESULT_SIMULATED && found[i].facts->count == 0) {
+            continue; /* it runs on nothing in particular */
+        }
         const char *text = text_facts(found[i].facts, words, sizeof words);
         text_line(stream, found[i].label, "%s", text[0] != '\0' ? text : "unknown");
     }
-    text_line(stream, "memory", "%s at most", text_bytes(plan->memory_bytes, bytes));
+    text_line(stream, "memory", "%s at most%s", text_bytes(plan->memory_bytes, bytes),
+              result->kind == RESULT_SIMULATED ? " for the drive's tables" : "");
     if (plan->payload_bytes_per_second > 0) {
         text_line(stream, "payload",
                   "one worker makes %s (measured): a ceiling per worker that is ours, not "
