@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/plan_result.h"
 #include "cli/target.h"
+#include "io/shim.h"
 #include "metrics/recorder.h"
 #include "metrics/report_text.h"
 #include "sim/drive/drive_build.h"
@@ -13,6 +14,13 @@
 #include <stdio.h>
 #include <string.h>
 
+/* Sees the first file of a pass being opened. */
+struct watch {
+    struct shim shim;
+    struct run *run;
+    uint64_t pass; /* that was trimmed for */
+};
+
 struct run {
     struct command_input *input;
     struct simulation *simulation;
@@ -20,6 +28,7 @@ struct run {
     struct engine *engine;
     struct recorder recorder;
     struct job job;
+    struct watch watch;
     struct drive_stats pass_start, last; /* cumulative, at the start of the pass and now */
     uint32_t pass, pass_capacity;
     void (*each)(const struct result *result, const struct checkpoint_record *record);
@@ -137,9 +146,6 @@ static enum status take_checkpoint(void *context, struct checkpoint_record *reco
     if (record->pass != run->pass) {
         end_pass(run);
         run->pass = record->pass;
-        if (run->config.discard == DRIVE_DISCARD_FSTRIM) {
-            drive_engine_trim_free(run->engine);
-        }
     }
     drive_engine_stats(run->engine, &run->last);
     if (run->each != NULL) {
@@ -253,6 +259,28 @@ static void describe(struct run *run) {
     result->drive.passes = arena_new(arena, spec->job.passes + 1, sizeof *result->drive.passes);
 }
 
+/* Between passes, when what an earlier one leaves behind is removed, fstrim tells the drive. */
+static void watch_submit(struct engine *engine, struct io_request *request) {
+    struct watch *watch = (struct watch *)engine;
+    bool of_shard = request->op == IO_OPEN && !request->file->plain;
+    if (of_shard && watch->run->job.pass != watch->pass) {
+        watch->pass = watch->run->job.pass;
+        drive_engine_trim_free(watch->run->engine);
+    }
+    engine_submit(watch->shim.inner, request);
+}
+
+static struct engine *watched(struct run *run) {
+    if (run->config.discard != DRIVE_DISCARD_FSTRIM) {
+        return run->engine;
+    }
+    shim_init(&run->watch.shim, run->engine);
+    run->watch.shim.ops.submit = watch_submit;
+    run->watch.run = run;
+    run->watch.pass = 1;
+    return &run->watch.shim.base;
+}
+
 static enum status run_job(struct run *run, const struct plan *plan,
                            const volatile sig_atomic_t *stop, struct error *err) {
     struct spec *spec = &run->input->spec;
@@ -260,7 +288,7 @@ static enum status run_job(struct run *run, const struct plan *plan,
         .config = &spec->job,
         .io = &spec->io,
         .plan = plan,
-        .engine = run->engine,
+        .engine = watched(run),
         .recorder = &run->recorder,
         .arena = run->input->arena,
         .run_id = run->simulation->result.run_id,

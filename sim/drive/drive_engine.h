@@ -84,7 +84,7 @@ void drive_engine_stats(struct engine *engine, struct drive_stats *stats);
  * fail with ENOMEM. OK where it went on. */
 enum status drive_engine_failure(struct engine *engine, struct error *err);
 
-/* Tells the drive of all free space, as fstrim does; takes no time. */
+/* Tells the drive of all free space, as fstrim does once the journal is written; takes no time. */
 void drive_engine_trim_free(struct engine *engine);
 
 const char *drive_discard_name(enum drive_discard discard);

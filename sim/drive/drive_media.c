@@ -180,6 +180,7 @@ static void trim_extent(void *context, struct placement_extent extent) {
 
 void drive_media_trim_free(struct drive_media *media) {
     struct trimmer trimmer = {media->ftl, media->config->ftl.unit_bytes};
+    placement_commit(media->placement, UINT64_MAX);
     placement_each_free(media->placement, trim_extent, &trimmer);
 }
 
