@@ -34,6 +34,13 @@ enum status error_wrap(struct error *err, const char *format, ...) {
     return err->status;
 }
 
+enum status error_status(struct error *err, enum status status) {
+    if (err != NULL) {
+        err->status = status;
+    }
+    return status;
+}
+
 /* The errnos that a drive, a file system or a permission produces; strerror's wording starts with
  * a capital and is not thread safe. */
 const char *error_words(int sys_errno) {

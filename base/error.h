@@ -9,6 +9,7 @@ enum status {
     OK = 0,
     ERR_FAILED = 1, /* the run failed: an I/O error, a damaged file */
     ERR_USAGE = 2,  /* the user asked for something impossible; nothing was written */
+    ERR_INTERRUPTED = 130, /* stopped by a signal: what there is, is partial */
 };
 
 struct error {
@@ -24,6 +25,9 @@ enum status error_set(struct error *err, enum status status, const char *format,
  * is NULL). */
 enum status error_wrap(struct error *err, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* Makes the error that err holds one of this status and returns it. */
+enum status error_status(struct error *err, enum status status);
 
 /* The lower-case words of an errno value, in a static table of the C library. */
 const char *error_words(int sys_errno);

@@ -243,7 +243,9 @@ static enum status take_option(struct settings *settings, int argc, char *const 
     } else if (value == NULL && row->type == SETTING_FLAG) {
         value = "true";
     } else if (value == NULL && row->when_bare != NULL) {
-        value = row->when_bare;
+        /* "--direct off" is as good as "--direct=off". */
+        bool follows = *at + 1 < argc && choice_index(row->choices, argv[*at + 1]) >= 0;
+        value = follows ? argv[++*at] : row->when_bare;
     } else if (value == NULL) {
         if (*at + 1 >= argc) {
             return error_set(err, ERR_USAGE, "--%s: a value is missing: %s", row->name,
@@ -343,8 +345,10 @@ static void write_row_help(const struct setting_row *row, FILE *stream) {
         snprintf(left, sizeof left, "--%s%s%s%s", row->name, row->when_bare != NULL ? "[=" : " ",
                  value, row->when_bare != NULL ? "]" : "");
     }
-    fprintf(stream, "  %-34s %s%s", left, strlen(left) > 34 ? "\n                                     " : "",
-            row->help);
+    bool negated = row->type == SETTING_FLAG && strncmp(left, "--no-", 5) == 0;
+    fprintf(stream, "  %-34s %s%s%s", left,
+            strlen(left) > 34 ? "\n                                     " : "",
+            negated ? "do not " : "", row->help);
     if (row->fallback != NULL && row->type != SETTING_FLAG) {
         fprintf(stream, " (default %s)", row->fallback);
     }

@@ -212,6 +212,7 @@ static void start_job(struct run *run) {
         .recorder = &run->recorder,
         .arena = run->arena,
         .run_id = run->result.run_id,
+        .planned_slots = run->earlier == NULL ? run->target.checkpoints : 0,
         .stop = &stop_flag,
         .observer = {run, take_tick, take_checkpoint},
     };
@@ -359,6 +360,9 @@ enum status cmd_checkpoint(struct command_input *input, struct error *err) {
     enum status tidy_status = tidy_up(run, &tidy_err);
     if (status == OK && tidy_status != OK) {
         status = error_set(err, tidy_status, "%s", tidy_err.text);
+    }
+    if (status == OK && run->result.outcome == RESULT_INTERRUPTED) {
+        status = error_set(err, ERR_INTERRUPTED, "%s", run->result.outcome_text);
     }
     job_fini(&run->job);
     engine_close(run->engine);

@@ -151,6 +151,11 @@ static enum status run_drives(struct command_input *input, const struct plan *pl
     } else {
         results_dir_drop(path);
     }
+    for (size_t i = 0; i < count && status == OK; i++) {
+        if (simulations[i].result.outcome == RESULT_INTERRUPTED) {
+            status = error_set(err, ERR_INTERRUPTED, "%s", simulations[i].result.outcome_text);
+        }
+    }
     for (size_t i = 0; i < count; i++) {
         result_fini(&simulations[i].result);
     }

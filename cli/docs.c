@@ -64,6 +64,7 @@ void docs_write_options(FILE *stream) {
             fprintf(stream, "| `--%s%s` | ", is_on(row) ? "no-" : "", row->name);
             put_escaped(row_value(row), stream);
             fprintf(stream, " | %s | ", row_default(row));
+            fputs(is_on(row) ? "do not " : "", stream);
             put_escaped(row->help, stream);
             fputs(" |\n", stream);
         }
@@ -92,6 +93,7 @@ static void write_man_row(const struct setting_row *row, FILE *stream) {
         fputs("\\fR", stream);
     }
     putc('\n', stream);
+    fputs(is_on(row) ? "do not " : "", stream);
     put_troff(row->help, stream);
     if (row->fallback != NULL && row->type != SETTING_FLAG) {
         fputs(" (default ", stream);
@@ -127,7 +129,7 @@ void docs_write_man(FILE *stream) {
         }
         write_man_row(&spec_rows[i], stream);
     }
-    fputs(".SH EXIT STATUS\n0 good, 1 the run failed, 2 usage, 3 out of memory.\n", stream);
+    fputs(".SH EXIT STATUS\n0 good, 1 the run failed, 2 usage, 3 out of memory, 130 interrupted.\n", stream);
 }
 
 static void write_words(const char *choices, FILE *stream) {

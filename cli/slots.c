@@ -114,7 +114,7 @@ static void remove_torn(void *context, const char *name) {
     }
     memcpy(stem, name, length - 4);
     stem[length - 4] = '\0';
-    if (strcmp(stem, MANIFEST_LATEST) == 0 || manifest_parse_name(stem, &kind, &number)) {
+    if (strcmp(name, FOLDER_PROBE) == 0 || strcmp(stem, MANIFEST_LATEST) == 0 || manifest_parse_name(stem, &kind, &number)) {
         folder_remove(context, name);
     }
 }

@@ -89,7 +89,7 @@ static int null_space(struct engine *base, uint64_t *free_bytes, uint64_t *total
 static void null_facts(struct engine *base, struct facts *facts) {
     (void)base;
     facts_text(facts, "direct", "off");
-    facts_text(facts, "direct_why", "nothing is written");
+    facts_text(facts, "direct_because", "nothing is written");
     facts_count(facts, "buffer_bytes", 0);
 }
 

@@ -279,7 +279,11 @@ static enum status write_marker(struct folder *folder, const char *run_id, struc
 
 /* Opens and locks the marker of a folder and reads the run from it; ENOENT text where not marked. */
 static enum status read_marker(struct folder *folder, struct error *err) {
-    int fd = open_beneath(folder->fd, FOLDER_MARKER, O_RDWR, 0);
+    int fd = open_beneath(folder->fd, FOLDER_MARKER, O_RDONLY, 0); /* it may lie on a read-only mount */
+    if (fd < 0 && fd != -ENOENT) {
+        return error_set(err, ERR_USAGE, "--dir: cannot open '%s/%s': %s", folder->path,
+                         FOLDER_MARKER, error_words(-fd));
+    }
     if (fd < 0) {
         return error_set(err, ERR_USAGE,
                          "--dir: '%s' is not marked as a folder of ckptsim (no %s in it)",

@@ -15,6 +15,7 @@
 enum { FOLDER_RUN_ID = 40 };
 #define FOLDER_NAME "ckptsim"
 #define FOLDER_MARKER ".ckptsim"
+#define FOLDER_PROBE "probe.tmp" /* an engine tries O_DIRECT on it */
 
 struct folder {
     int fd;           /* of the folder itself */

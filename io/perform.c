@@ -18,7 +18,7 @@
 #define RWF_DONTCACHE 0x80
 #endif
 
-#define PROBE_PATH "probe.tmp"
+#define PROBE_PATH FOLDER_PROBE
 
 enum { PIECE_BYTES = 1024 * 1024 };
 _Static_assert(PIECE_BYTES % PAYLOAD_BLOCK == 0, "pieces are whole blocks");
@@ -144,14 +144,22 @@ struct perform_write perform_prepare_write(struct perform *perform, struct io_re
 
 /* The kernel took less than asked. A second try shows whether it had a reason, like a full drive;
  * if it then takes the rest, the short write was one that should not have happened. */
-static void settle_short(struct io_request *request, const struct perform_write *write,
-                         size_t taken) {
+static void settle_short(const struct perform *perform, struct io_request *request,
+                         const struct perform_write *write, size_t taken) {
     request->done_bytes = taken < request->length_bytes ? taken : request->length_bytes;
     size_t from = request->file->direct ? taken / PAYLOAD_BLOCK * PAYLOAD_BLOCK : taken;
     ssize_t result = write_at(request->file->fd, (const uint8_t *)write->bytes + from,
                               write->length_bytes - from, request->offset + from, write->flags);
     request->short_write = result >= 0;
     request->error = result < 0 ? (int)-result : EIO;
+    /* A file system that is all but full may take the rest from what it had set aside: it is full. */
+    uint64_t free_bytes, total_bytes;
+    if (request->short_write && perform->config.folder != NULL &&
+        folder_space(perform->config.folder, &free_bytes, &total_bytes) == 0 &&
+        free_bytes < perform->config.chunk_bytes) {
+        request->short_write = false;
+        request->error = ENOSPC;
+    }
 }
 
 void perform_settle_write(struct perform *perform, struct io_request *request,
@@ -176,7 +184,7 @@ void perform_settle_write(struct perform *perform, struct io_request *request,
     } else if ((size_t)result == used.length_bytes) {
         request->done_bytes = request->length_bytes;
     } else {
-        settle_short(request, &used, (size_t)result);
+        settle_short(perform, request, &used, (size_t)result);
     }
     if (!request->file->direct && used.flags == 0 && perform->config.sync && request->error == 0) {
         /* Pages begin to leave at once, so that little is left for the sync at the end. A failure
@@ -367,7 +375,7 @@ enum status perform_init(struct perform *perform, const struct engine_config *co
 
 void perform_facts(const struct perform *perform, struct facts *facts) {
     facts_text(facts, "direct", perform->direct ? "on" : "off");
-    facts_text(facts, "direct_why", perform->direct_why);
+    facts_text(facts, "direct_because", perform->direct_why);
     facts_text(facts, "dontcache", perform->dontcache ? "on" : "off");
     facts_text(facts, "preallocate", perform->preallocate ? "on" : "off");
 }

@@ -159,8 +159,8 @@ static enum status read_lines(struct reading *reading, const char *text, size_t 
         }
         enum status status = read_line(reading, text + at, end - at, err);
         if (status != OK && (end < length || reading->number == 1)) {
-            return error_set(err, ERR_FAILED, "the journal is damaged: %.900s",
-                             err != NULL ? err->text : "");
+            error_wrap(err, "the journal is damaged");
+            return error_status(err, ERR_FAILED);
         }
         if (status != OK) {
             content->torn = true; /* after a power loss the newline may be there and the rest not */

@@ -329,6 +329,8 @@ static enum step run_pass(struct job *job, struct error *err) {
     }
     if (job->pass == 1) {
         job->slots = job->slot - 1;
+        /* Somebody took the room between two checkpoints: as much a finding as within one. */
+        job->drive_filled = job->drive_filled || job->slots < job->planned_slots;
     }
     return STEP_DONE;
 }
@@ -363,8 +365,8 @@ static void set_outcome(struct job *job, enum step step, const struct error *err
             (unsigned long long)job->pass, (unsigned long long)job->slot);
     } else if (job->drive_filled || step == STEP_FULL) {
         result->outcome = RESULT_DRIVE_FULL;
-        result->outcome_text = "a pass ended when the drive was full earlier than computed; the "
-                               "checkpoint under way was removed";
+        result->outcome_text = "a pass ended because the drive was full earlier than computed; an "
+                               "unfinished checkpoint was removed";
     } else {
         result->outcome = RESULT_COMPLETE;
         result->outcome_text = "all passes done";

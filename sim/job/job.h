@@ -77,6 +77,7 @@ struct job {
     struct recorder *recorder;
     struct arena *arena;
     const char *run_id;
+    uint64_t planned_slots;       /* computed to fit a pass before the run; 0: not computed */
     const volatile sig_atomic_t *stop; /* set by a signal: finish soon */
     struct job_observer observer;
     /* Its state: */
