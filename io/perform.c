@@ -20,6 +20,8 @@
 
 #define PROBE_PATH FOLDER_PROBE
 
+enum { FULL_PART = 8 }; /* less than an eighth free: all but full */
+
 enum { PIECE_BYTES = 1024 * 1024 };
 _Static_assert(PIECE_BYTES % PAYLOAD_BLOCK == 0, "pieces are whole blocks");
 
@@ -152,11 +154,12 @@ static void settle_short(const struct perform *perform, struct io_request *reque
                               write->length_bytes - from, request->offset + from, write->flags);
     request->short_write = result >= 0;
     request->error = result < 0 ? (int)-result : EIO;
-    /* A file system that is all but full may take the rest from what it had set aside: it is full. */
+    /* A file system that is all but full takes a part and, having freed something in the background,
+     * the rest at the second try: it is full, and no drive is to blame. */
     uint64_t free_bytes, total_bytes;
     if (request->short_write && perform->config.folder != NULL &&
         folder_space(perform->config.folder, &free_bytes, &total_bytes) == 0 &&
-        free_bytes < perform->config.chunk_bytes) {
+        (free_bytes < perform->config.chunk_bytes || free_bytes < total_bytes / FULL_PART)) {
         request->short_write = false;
         request->error = ENOSPC;
     }
