@@ -11,10 +11,7 @@
 
 /* The first is the default. */
 const struct format *const formats[] = {
-    &format_raw,
-    &format_torch,
-    &format_safetensors,
-    NULL,
+    &format_raw, &format_torch, &format_safetensors, &format_dcp, NULL,
 };
 
 const struct format_dtype_row format_dtypes[FORMAT_DTYPE_COUNT] = {

@@ -8,5 +8,6 @@
 extern const struct format format_raw;
 extern const struct format format_torch;
 extern const struct format format_safetensors;
+extern const struct format format_dcp;
 
 #endif

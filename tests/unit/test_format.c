@@ -262,6 +262,7 @@ static void test_refusals(void **state) {
     bad.dtype = FORMAT_F8_E4M3;
     bad.bytes = 10;
     expect_refusal("torch", &bad, 1, "no storage of type F8_E4M3");
+    expect_refusal("dcp", &bad, 1, "no storage of type F8_E4M3");
     assert_null(format_find("zarr"));
 }
 
