@@ -349,6 +349,7 @@ enum status cmd_checkpoint(struct command_input *input, struct error *err) {
         run->target.checkpoints =
             job_checkpoints_that_fit(&run->spec->job, &run->plan, room, room);
     }
+    status = status == OK ? plan_result_check(run->spec, run->target.checkpoints, err) : status;
     catch_signals();
     status = status == OK ? prepare(run, err) : status;
     if (status != OK) {

@@ -1,5 +1,7 @@
 #include "cli/plan_result.h"
 
+#include "base/units.h"
+
 void plan_result_fill(struct result_plan *out, const struct plan *plan, const struct spec *spec,
                       uint64_t checkpoints) {
     *out = (struct result_plan){
@@ -32,4 +34,15 @@ void plan_result_fill(struct result_plan *out, const struct plan *plan, const st
         __builtin_mul_overflow(count, out->checkpoint_bytes, &out->run_bytes)) {
         out->run_bytes = UINT64_MAX;
     }
+}
+
+enum status plan_result_check(const struct spec *spec, uint64_t checkpoints, struct error *err) {
+    char count[UNITS_TEXT], limit[UNITS_TEXT];
+    if (checkpoints <= JOB_CHECKPOINTS_LIMIT || spec->job.checkpoints_per_pass > 0) {
+        return OK;
+    }
+    return error_set(err, ERR_USAGE,
+                     "a pass would have %s checkpoints, more than the %s allowed; "
+                     "--checkpoints-per-pass bounds them, or a larger --scale",
+                     units_grouped(checkpoints, count), units_grouped(JOB_CHECKPOINTS_LIMIT, limit));
 }

@@ -10,4 +10,8 @@
 void plan_result_fill(struct result_plan *out, const struct plan *plan, const struct spec *spec,
                       uint64_t checkpoints);
 
+/* ERR_USAGE where a pass that nothing but the drive bounds would have more checkpoints than anybody
+ * reads. */
+enum status plan_result_check(const struct spec *spec, uint64_t checkpoints, struct error *err);
+
 #endif

@@ -212,6 +212,9 @@ static enum status check_fit(struct run *run, const struct plan *plan, struct er
     if (fit == 0) {
         return refuse_small(run, plan, err);
     }
+    if (plan_result_check(spec, fit, err) != OK) {
+        return err->status;
+    }
     plan_result_fill(&run->simulation->result.plan, plan, spec, fit);
     run->simulation->result.plan.memory_bytes = spec->memory_limit_bytes;
     return check_interval(spec, fit, err);

@@ -118,6 +118,9 @@ enum status job_run(struct job *job, struct error *err);
 /* Removes what was written, after the report: a drive may take its time over terabytes. */
 enum status job_remove_files(struct job *job, struct error *err);
 
+/* More than this in one pass is refused: nobody reads so many rows. */
+enum { JOB_CHECKPOINTS_LIMIT = 100000 };
+
 /* Checkpoints of one pass that fit a target with this much room; 0: not one. */
 uint64_t job_checkpoints_that_fit(const struct job_config *config, const struct plan *plan,
                                   uint64_t free_bytes, uint64_t total_bytes);
