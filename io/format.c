@@ -11,7 +11,7 @@
 
 /* The first is the default. */
 const struct format *const formats[] = {
-    &format_raw, &format_torch, &format_safetensors, &format_dcp, NULL,
+    &format_raw, &format_torch, &format_safetensors, &format_dcp, &format_hdf5, NULL,
 };
 
 const struct format_dtype_row format_dtypes[FORMAT_DTYPE_COUNT] = {

@@ -9,5 +9,6 @@ extern const struct format format_raw;
 extern const struct format format_torch;
 extern const struct format format_safetensors;
 extern const struct format format_dcp;
+extern const struct format format_hdf5;
 
 #endif

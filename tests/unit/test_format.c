@@ -243,7 +243,7 @@ static void test_refusals(void **state) {
     uint64_t shape[] = {10}, huge[] = {UINT64_C(1) << 40, UINT64_C(1) << 40}, many[20];
     struct format_tensor good = {
         .name = "a", .dtype = FORMAT_F32, .dims = 1, .shape = shape, .bytes = 40};
-    struct format_tensor bad = good, twice[] = {good, good};
+    struct format_tensor bad = good, twice[] = {good, good}, group[] = {good, good};
     expect_refusal("torch", twice, 2, "two tensors of one file are named 'a'");
     bad.bytes = 41;
     expect_refusal("raw", &bad, 1, "'a' of 41 bytes has a shape of 40 bytes");
@@ -263,6 +263,8 @@ static void test_refusals(void **state) {
     bad.bytes = 10;
     expect_refusal("torch", &bad, 1, "no storage of type F8_E4M3");
     expect_refusal("dcp", &bad, 1, "no storage of type F8_E4M3");
+    group[1].name = "a/b";
+    expect_refusal("hdf5", group, 2, "hdf5: cannot make 'a/b'");
     assert_null(format_find("zarr"));
 }
 
