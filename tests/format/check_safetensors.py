@@ -1,0 +1,69 @@
+"""Files of format safetensors in a reader made from the format's description: as strict as it."""
+import json
+import os
+import struct
+
+from common import BYTES, check, path, product, random_tensors, rng, stream, write
+
+DTYPES = ["F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2", "I64", "I32", "I16", "I8", "U8", "BOOL"]
+
+
+class Invalid(Exception):
+    pass
+
+
+def read(name):
+    """{tensor: (dtype, shape, bytes)}"""
+    with open(path(name), "rb") as file:
+        data = file.read()
+    if len(data) < 8:
+        raise Invalid("no length")
+    length, = struct.unpack("<Q", data[:8])
+    if length > 100_000_000 or 8 + length > len(data) or data[8:9] != b"{":
+        raise Invalid("header")
+    # A name that comes twice would be lost in a dict.
+    def no_twice(pairs):
+        if len({key for key, _ in pairs}) != len(pairs):
+            raise Invalid("a key comes twice")
+        return dict(pairs)
+    header = json.loads(data[8:8 + length].decode("utf-8"), object_pairs_hook=no_twice)
+    metadata = header.pop("__metadata__", {})
+    if any(not isinstance(value, str) for value in metadata.values()):
+        raise Invalid("metadata")
+    body, end, tensors = data[8 + length:], 0, {}
+    for key, info in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
+        if set(info) != {"dtype", "shape", "data_offsets"}:
+            raise Invalid(f"{key}: fields {sorted(info)}")
+        begin, stop = info["data_offsets"]
+        if begin != end or stop - begin != product(info["shape"]) * BYTES[info["dtype"]]:
+            raise Invalid(f"{key}: {info}, after {end}")
+        tensors[key] = info["dtype"], info["shape"], body[begin:stop]
+        end = stop
+    if end != len(body):
+        raise Invalid(f"{len(body)} bytes of data, {end} are told")
+    return tensors, 8 + length, list(header)
+
+
+def main():
+    random = rng()
+    for count in (0, 1, 40, 40, 40):
+        tensors = random_tensors(random, count, DTYPES)[:count]
+        tensors += [('quote " and \\ back', "F32", [2])] if count > 1 else []
+        tensors = [(name.replace(" ", "_"), *rest) for name, *rest in tensors]
+        places, size = write("safetensors", "t.safetensors", tensors)
+        label = f"{len(tensors)} tensors"
+        try:
+            found, data_begin, names = read("t.safetensors")
+            wrong = [t[0] for t in tensors if found.pop(t[0]) != (t[1], t[2], stream(*places[t[0]]))]
+            check(wrong == [] and found == {}, f"safetensors: the values of {label}", wrong[:3])
+            check(data_begin % 4096 == 0, f"safetensors: data begins at a block, {label}")
+            ranks = {d: i for i, d in enumerate(["I64", "F64", "F32", "I32", "BF16", "F16", "I16", "F8_E4M3",
+                                                 "F8_E5M2", "I8", "U8", "BOOL"])}
+            order = sorted(tensors, key=lambda t: (ranks[t[1]], t[0]))
+            check(names == [t[0] for t in order], f"safetensors: wide types first, then by name, {label}")
+        except (Invalid, ValueError, KeyError) as error:
+            check(False, f"safetensors: {label} are read", repr(error))
+        check(os.path.getsize(path("t.safetensors")) == size, f"safetensors: size is as computed, {label}")
+
+
+main()
