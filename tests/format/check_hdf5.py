@@ -13,16 +13,18 @@ except ImportError as error:
 
 NUMPY = {"F64": "<f8", "F32": "<f4", "F16": "<f2", "I64": "<i8", "I32": "<i4", "I16": "<i2", "I8": "<i1",
          "U8": "<u1", "BOOL": "<u1"}
-DTYPES = [*NUMPY, "BF16"]
+# What numpy lacks h5py reads as a wider float, of which these are the highest bits.
+WIDER = {"BF16": ("<u2", "<u4", 16, "<f4"), "F8_E5M2": ("<u1", "<u2", 8, "<f2")}
+DTYPES = [*NUMPY, *WIDER]
 
 
 def wrong_values(dataset, dtype, expected):
-    if dtype != "BF16":
+    if dtype in NUMPY:
         return dataset.dtype != numpy.dtype(NUMPY[dtype]) or dataset[()].tobytes() != expected
-    # numpy has no bfloat16: h5py makes float32 of it.
-    halves = numpy.frombuffer(expected, dtype="<u2").astype("<u4") << 16
-    values = numpy.asarray(dataset[()], dtype="<f4").reshape(-1)
-    return not numpy.array_equal(values, halves.view("<f4"), equal_nan=True)
+    narrow, wide, bits, float_type = WIDER[dtype]
+    values = (numpy.frombuffer(expected, dtype=narrow).astype(wide) << bits).view(float_type)
+    found = numpy.asarray(dataset[()], dtype=float_type).reshape(-1)
+    return not numpy.array_equal(found, values, equal_nan=True)
 
 
 def wrong_dataset(dataset, tensor, place):
