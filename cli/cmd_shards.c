@@ -1,5 +1,6 @@
-/* `ckptsim shards`: the plan as text or JSON. Everything is computed and nothing is written to a
- * drive. A plan may have millions of files, so they are printed one by one as the plan tells them.
+/* `ckptsim shards`: the plan as text or JSON, with --tensors down to each tensor. Everything is
+ * computed and nothing is written to a drive. A plan may have millions of files, so they are
+ * printed one by one as the plan tells them.
  */
 #include "base/json.h"
 #include "base/units.h"
@@ -9,7 +10,13 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { OUTPUT_BUFFER = 1024 * 1024, ROWS_SHOWN = 32, DIGITS = 20 };
+enum { OUTPUT_BUFFER = 1024 * 1024, ROWS_SHOWN = 32, DIGITS = 20, SHAPE_TEXT = 128 };
+
+/* The ranks that are listed one by one, and whether their tensors are. */
+struct shown {
+    uint32_t first, last;
+    bool tensors;
+};
 
 /* Ranks next to each other that write as much and as many files. */
 struct rank_group {
@@ -48,9 +55,7 @@ static void say_totals(const struct plan *plan) {
     struct rank_range range = measure_ranks(plan);
     printf("%-16s %s\n", "parameters", units_grouped(plan->parameters, text));
     say_bytes("checkpoint", plan->checkpoint_bytes);
-    const struct parallelism *parallelism = &plan->parallelism;
-    bool whole = plan->ranks == parallelism->tp * parallelism->pp * parallelism->dp;
-    if (plan->parameters > 0 && whole && plan->scale >= 1) {
+    if (plan->parameters > 0 && plan->ranks == plan->all_ranks && plan->scale >= 1) {
         printf(", %.2f bytes per parameter",
                (double)plan->checkpoint_bytes / (double)plan->parameters);
     }
@@ -67,17 +72,48 @@ static void say_totals(const struct plan *plan) {
     putchar('\n');
 }
 
+/* " x CP 2" where it is not 1. */
+static void say_factor(const char *name, uint64_t value) {
+    if (value > 1) {
+        printf(" x %s %llu", name, (unsigned long long)value);
+    }
+}
+
+static void say_recipe(const struct plan *plan) {
+    const struct parallelism *parallelism = &plan->parallelism;
+    if (plan->model.experts > 0 && !plan->layout->flat) {
+        printf("%-16s EP %llu, tensor parallel %llu inside an expert\n", "experts",
+               (unsigned long long)parallelism->ep, (unsigned long long)parallelism->etp);
+    }
+    if (!plan->layout->flat) {
+        printf("%-16s model %s, optimizer %s", "types", datatype_name(plan->model_datatype),
+               optimizer_name(plan->optimizer));
+        if (plan->optimizer != OPTIMIZER_NONE) {
+            printf(" with %s states", datatype_name(plan->optimizer_datatype));
+        }
+        putchar('\n');
+    }
+    if (plan->vocab != plan->model.vocab) {
+        printf("%-16s padded from %llu to %llu\n", "vocabulary",
+               (unsigned long long)plan->model.vocab, (unsigned long long)plan->vocab);
+    }
+    if (plan->model.vision_left_out) {
+        printf("%-16s the vision tower of the model is of no known kind and left out\n", "note");
+    }
+}
+
 static void say_head(const struct plan *plan) {
     const struct parallelism *parallelism = &plan->parallelism;
-    unsigned long long all = parallelism->tp * parallelism->pp * parallelism->dp;
-    printf("%s, layout %s, TP %llu x PP %llu x DP %llu = %llu ranks, ZeRO %llu (all figures are "
-           "computed)\n",
-           plan->model.name, plan->layout->name, (unsigned long long)parallelism->tp,
-           (unsigned long long)parallelism->pp, (unsigned long long)parallelism->dp, all,
+    printf("%s, layout %s, TP %llu x PP %llu x DP %llu", plan->model.name, plan->layout->name,
+           (unsigned long long)parallelism->tp, (unsigned long long)parallelism->pp,
+           (unsigned long long)parallelism->dp);
+    say_factor("CP", parallelism->cp);
+    printf(" = %u ranks, ZeRO %llu (all figures are computed)\n", plan->all_ranks,
            (unsigned long long)parallelism->zero);
-    if (plan->ranks < all) {
-        printf("%-16s only ranks 0 to %u of %llu write; their files alone are counted\n", "subset",
-               plan->ranks - 1, all);
+    say_recipe(plan);
+    if (plan->ranks < plan->all_ranks) {
+        printf("%-16s only ranks 0 to %u of %u write; their files alone are counted\n", "subset",
+               plan->ranks - 1, plan->all_ranks);
     }
     if (plan->scale < 1) {
         printf(
@@ -120,11 +156,54 @@ static void say_ranks(const struct plan *plan) {
     }
 }
 
-static void say_plan(const struct plan *plan) {
+static void say_shape(const struct tensor *tensor, char *text, size_t size) {
+    size_t used = (size_t)snprintf(text, size, "[");
+    for (uint32_t i = 0; i < tensor->dimensions && used < size; i++) {
+        used += (size_t)snprintf(text + used, size - used, "%s%llu", i > 0 ? ", " : "",
+                                 (unsigned long long)tensor->shape[i]);
+    }
+    if (used < size) {
+        snprintf(text + used, size - used, "]");
+    }
+}
+
+static void say_tensors(const struct plan *plan, uint32_t rank, uint64_t index) {
+    struct shard_file file;
+    char bytes[UNITS_TEXT], shape[SHAPE_TEXT];
+    plan_file(plan, rank, index, 1, &file);
+    uint64_t count = plan_tensors(plan, rank, index);
+    printf("\nrank %u  %s  %s bytes, %llu tensors\n", rank, file.path,
+           units_grouped(file.bytes, bytes), (unsigned long long)count);
+    for (uint64_t i = 0; i < count && !ferror(stdout); i++) {
+        struct tensor tensor;
+        plan_tensor(plan, rank, index, i, &tensor);
+        say_shape(&tensor, shape, sizeof shape);
+        printf("  %-72s %-5s %-24s %20s\n", tensor.name, datatype_name(tensor.datatype), shape,
+               units_grouped(tensor.bytes, bytes));
+    }
+}
+
+static void say_all_tensors(const struct plan *plan, const struct shown *shown) {
+    for (uint32_t rank = shown->first; rank <= shown->last && !ferror(stdout); rank++) {
+        for (uint64_t i = 0; i < plan->shares[rank].files; i++) {
+            say_tensors(plan, rank, i);
+        }
+    }
+}
+
+static void say_plan(const struct plan *plan, const struct shown *shown) {
     say_head(plan);
     say_totals(plan);
     printf("%-16s %s\n", "leaves out", plan->layout->leaves_out);
+    for (uint64_t i = 0; i < plan_markers(plan); i++) {
+        struct shard_marker marker;
+        plan_marker(plan, i, 1, &marker);
+        printf("%-16s %s\n", i == 0 ? "markers" : "", marker.file.path);
+    }
     say_ranks(plan);
+    if (shown->tensors) {
+        say_all_tensors(plan, shown);
+    }
 }
 
 static void put_count(uint64_t count) {
@@ -138,30 +217,78 @@ static void put_count(uint64_t count) {
     fputs_unlocked(at, stdout);
 }
 
+static void put_shape(const struct tensor *tensor) {
+    putc_unlocked('[', stdout);
+    for (uint32_t i = 0; i < tensor->dimensions; i++) {
+        fputs_unlocked(i > 0 ? ", " : "", stdout);
+        put_count(tensor->shape[i]);
+    }
+    putc_unlocked(']', stdout);
+}
+
+static void put_tensors(const struct plan *plan, uint32_t rank, uint64_t index) {
+    uint64_t count = plan_tensors(plan, rank, index);
+    fputs_unlocked(", \"tensors\": [", stdout);
+    for (uint64_t i = 0; i < count && !ferror(stdout); i++) {
+        struct tensor tensor;
+        plan_tensor(plan, rank, index, i, &tensor);
+        fputs_unlocked(i > 0 ? ",\n          {\"name\": \"" : "\n          {\"name\": \"", stdout);
+        fputs_unlocked(tensor.name, stdout);
+        fputs_unlocked("\", \"dtype\": \"", stdout);
+        fputs_unlocked(datatype_name(tensor.datatype), stdout);
+        fputs_unlocked("\", \"class\": \"", stdout);
+        fputs_unlocked(tensor_class_name(tensor.class), stdout);
+        fputs_unlocked("\", \"shape\": ", stdout);
+        put_shape(&tensor);
+        fputs_unlocked(", \"bytes\": ", stdout);
+        put_count(tensor.bytes);
+        putc_unlocked('}', stdout);
+    }
+    putc_unlocked(']', stdout);
+}
+
 /* The one place that writes JSON by hand: a million files through the general writer would take
- * seconds. Names of shards hold letters, digits and -_. alone, so nothing needs escaping. */
-static void write_files(const struct plan *plan, uint32_t rank, struct json *json) {
+ * seconds. Names of shards and tensors hold nothing that needs escaping. */
+static void write_files(const struct plan *plan, uint32_t rank, bool tensors, struct json *json) {
     json_begin_list(json, "files");
     for (uint64_t i = 0; i < plan->shares[rank].files; i++) {
         struct shard_file file;
         plan_file(plan, rank, i, 1, &file);
         fputs_unlocked(i > 0 ? ",\n        {\"name\": \"" : "\n        {\"name\": \"", stdout);
         fputs_unlocked(file.name, stdout);
+        fputs_unlocked("\", \"path\": \"", stdout);
+        fputs_unlocked(file.path, stdout);
         fputs_unlocked("\", \"bytes\": ", stdout);
         put_count(file.bytes);
+        if (tensors) {
+            put_tensors(plan, rank, i);
+        }
         putc_unlocked('}', stdout);
         json->begun[json->depth - 1] = true;
     }
     json_end_list(json);
 }
 
-static void write_ranks(const struct plan *plan, struct json *json) {
+static void write_ranks(const struct plan *plan, const struct shown *shown, struct json *json) {
     json_begin_list(json, "ranks");
-    for (uint32_t rank = 0; rank < plan->ranks && !ferror(stdout); rank++) {
+    for (uint32_t rank = shown->first; rank <= shown->last && !ferror(stdout); rank++) {
         json_begin_map(json, NULL);
         json_count(json, "rank", rank);
         json_count(json, "bytes", plan->shares[rank].bytes);
-        write_files(plan, rank, json);
+        write_files(plan, rank, shown->tensors, json);
+        json_end_map(json);
+    }
+    json_end_list(json);
+}
+
+static void write_markers(const struct plan *plan, struct json *json) {
+    json_begin_list(json, "markers");
+    for (uint64_t i = 0; i < plan_markers(plan); i++) {
+        struct shard_marker marker;
+        plan_marker(plan, i, 1, &marker);
+        json_begin_map(json, NULL);
+        json_text(json, "path", marker.file.path);
+        json_count(json, "bytes", marker.file.bytes);
         json_end_map(json);
     }
     json_end_list(json);
@@ -175,12 +302,19 @@ static void write_head(const struct plan *plan, struct json *json) {
     json_count(json, "pp", plan->parallelism.pp);
     json_count(json, "dp", plan->parallelism.dp);
     json_count(json, "zero", plan->parallelism.zero);
+    json_count(json, "cp", plan->parallelism.cp);
+    json_count(json, "ep", plan->parallelism.ep);
+    json_count(json, "etp", plan->parallelism.etp);
+    json_count(json, "vpp", plan->parallelism.vpp);
+    json_text(json, "model_dtype", datatype_name(plan->model_datatype));
+    json_text(json, "optimizer", optimizer_name(plan->optimizer));
+    json_text(json, "optimizer_dtype", datatype_name(plan->optimizer_datatype));
     json_number(json, "scale", plan->scale);
     json_text(json, "leaves_out", plan->layout->leaves_out);
 }
 
 /* The digest is null where the plan has too many files to sort. */
-static void write_plan(const struct plan *plan) {
+static void write_plan(const struct plan *plan, const struct shown *shown) {
     struct json json = {.stream = stdout};
     struct rank_range range = measure_ranks(plan);
     char sha256[DIGEST_TEXT];
@@ -197,22 +331,39 @@ static void write_plan(const struct plan *plan) {
     json_count(&json, "smallest_rank_bytes", range.smallest);
     json_count(&json, "mean_rank_bytes", range.mean);
     json_text(&json, "sha256", digested ? sha256 : NULL);
-    write_ranks(plan, &json);
+    write_markers(plan, &json);
+    write_ranks(plan, shown, &json);
     json_end_map(&json);
+}
+
+static enum status choose_ranks(const struct command_input *input, const struct plan *plan,
+                                struct shown *shown, struct error *err) {
+    *shown = (struct shown){.last = plan->ranks - 1, .tensors = input->spec.tensors};
+    if (!settings_value(&input->settings, "rank")->given) {
+        return OK;
+    }
+    if (input->spec.rank >= plan->ranks) {
+        return error_set(err, ERR_USAGE, "--rank %llu does not write; 0 to %u is allowed",
+                         (unsigned long long)input->spec.rank, plan->ranks - 1);
+    }
+    shown->first = shown->last = (uint32_t)input->spec.rank;
+    return OK;
 }
 
 enum status cmd_shards(struct command_input *input, struct error *err) {
     struct plan plan;
+    struct shown shown;
     enum status status = plan_build(&input->spec.plan, input->arena, &plan, err);
+    status = status == OK ? choose_ranks(input, &plan, &shown, err) : status;
     if (status != OK) {
         return status;
     }
     /* A pipe is slow in small pieces; if this fails, only the speed suffers. */
     setvbuf(stdout, NULL, _IOFBF, OUTPUT_BUFFER);
     if (input->spec.json) {
-        write_plan(&plan);
+        write_plan(&plan, &shown);
     } else {
-        say_plan(&plan);
+        say_plan(&plan, &shown);
     }
     return OK;
 }

@@ -27,6 +27,8 @@ enum commit_kind { COMMIT_MANIFEST, COMMIT_NONE };
 
 struct spec {
     struct plan_request plan;
+    bool tensors;  /* shards: list them */
+    uint64_t rank; /* of this rank alone */
     const char *dir;
     const char *engine; /* a name in the engine registry */
     struct engine_config io;

@@ -2,32 +2,24 @@
 
 #include "base/check.h"
 #include "base/names.h"
+#include "models/datatype.h"
 
 #include <stdbool.h>
 #include <string.h>
 
-enum { KEYS_LIMIT = 64 };
+enum { KEYS_LIMIT = 96 };
 
-struct datatype {
-    const char *name;
-    uint64_t bytes;
-};
-
-static const struct datatype datatypes[] = {
-    {"fp16", 2}, {"bf16", 2}, {"fp32", 4}, {"fp64", 8}, {"int8", 1}, {"uint8", 1},
-};
-
-static enum status read_datatype(const struct yaml_node *node, const char *key, uint64_t *bytes,
-                                 struct error *err) {
-    for (size_t i = 0; i < COUNT_OF(datatypes) && node->kind == YAML_TEXT; i++) {
-        if (strcmp(datatypes[i].name, node->text) == 0) {
-            *bytes = datatypes[i].bytes;
-            return OK;
-        }
+static enum status read_datatype(const struct yaml_node *node, const char *key,
+                                 enum datatype *datatype, struct error *err) {
+    enum datatype found = node->kind == YAML_TEXT ? datatype_find(node->text) : DATATYPE_UNSET;
+    if (found == DATATYPE_UNSET) {
+        return yaml_error(node, err,
+                          "'%s' is '%.40s'; fp16, bf16, fp32, fp64, int8, uint8, int32 or int64 is "
+                          "allowed",
+                          key, node->kind == YAML_TEXT ? node->text : "not a single word");
     }
-    return yaml_error(node, err,
-                      "'%s' is '%.40s'; fp16, bf16, fp32, fp64, int8 or uint8 is allowed", key,
-                      node->kind == YAML_TEXT ? node->text : "not a single word");
+    *datatype = found;
+    return OK;
 }
 
 static enum status read_limited(const struct yaml_node *node, const struct config_key *row,

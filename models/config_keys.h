@@ -11,7 +11,7 @@
 enum config_key_type {
     KEY_COUNT,    /* uint64_t, minimum to maximum */
     KEY_BOOL,     /* bool */
-    KEY_DATATYPE, /* uint64_t, the bytes of one element: "bf16" is 2 */
+    KEY_DATATYPE, /* enum datatype, by its name */
     KEY_TEXT,     /* const char * */
     KEY_OTHER,    /* the caller reads it; the row only says that it is allowed */
 };

@@ -17,8 +17,8 @@ static const struct config_key section_keys[] = {
     {"name", KEY_TEXT, FIELD(name), 0, 0},
     {"type", KEY_OTHER, 0, 0, 0},
     COUNT("model_size_bytes", raw.model_bytes, 0, MODEL_RAW_BYTES_LIMIT),
-    {"model_datatype", KEY_DATATYPE, FIELD(model_bytes), 0, 0},
-    {"optimizer_datatype", KEY_DATATYPE, FIELD(optimizer_bytes), 0, 0},
+    {"model_datatype", KEY_DATATYPE, FIELD(model_datatype), 0, 0},
+    {"optimizer_datatype", KEY_DATATYPE, FIELD(optimizer_datatype), 0, 0},
     {"num_layers", KEY_OTHER, 0, 0, 0},
     {"layer_parameters", KEY_OTHER, 0, 0, 0},
     {"optimization_groups", KEY_OTHER, 0, 0, 0},
@@ -151,14 +151,15 @@ static enum status check_heads(const struct yaml_node *section, const struct arc
 /* The defaults are DLIO's, also where they look odd. */
 static void set_defaults(struct architecture *model) {
     model->family = family_find("llama");
+    model->norms = model->family->norms;
     model->vocab = 32000;
     model->hidden = 2048;
     model->ffn = 8192;
     model->heads = 32;
     model->kv_heads = 8;
     model->moe_step = 1;
-    model->model_bytes = 2;
-    model->optimizer_bytes = 4;
+    model->model_datatype = DATATYPE_FP16;
+    model->optimizer_datatype = DATATYPE_FP32;
     model->raw.model_bytes = 10240;
 }
 

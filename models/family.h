@@ -1,12 +1,14 @@
 #ifndef CKPTSIM_MODELS_FAMILY_H
 #define CKPTSIM_MODELS_FAMILY_H
 
+#include "models/role.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 /* What all models of one architecture family share and a config does not say. To add a family: one
- * row in family.c, and an entry with its published parameter count in tests/golden/models.json. */
+ * row in family.c, and an entry with its published parameter count in tests/golden. */
 
 struct family {
     const char *name;        /* the value of Hugging Face's model_type */
@@ -19,11 +21,22 @@ struct family {
     bool tied;               /* the head is the embedding unless the config says otherwise */
     bool positions;          /* a learned position table */
     uint8_t positions_extra; /* rows in it beyond the longest sequence */
+    bool embedding_norm;     /* a norm behind the embedding */
     bool mla;                /* multi-head latent attention */
     bool correction_bias;    /* one number per expert that balances the routing */
     bool router_bias, expert_bias;
     bool sinks;         /* one learned number per head */
     bool shared_expert; /* every MoE layer has one more expert, used by all tokens */
+    bool shared_gate;   /* and a gate of `hidden` elements before it */
+    bool image;         /* patches of an image instead of words, classes instead of a vocabulary */
+    bool parallel;      /* Falcon: the number of norms and key-value heads follows from flags */
+    /* How Hugging Face's files hold them. */
+    enum name_table names;
+    bool qkv_together, gate_together;
+    bool transposed;      /* a weight is [in, out] */
+    bool experts_stacked; /* all experts of a layer in one tensor */
+    /* Where a config leaves a size out because it is the default; zero: it must be there. */
+    uint32_t vocab, heads, kv_heads, head_dim;
 };
 
 /* Ends with a row of NULL. */
@@ -31,6 +44,9 @@ extern const struct family families[];
 
 /* The family of that name or NULL. */
 const struct family *family_find(const char *name);
+
+/* Writes the names of all families, ", " between them, for error texts. */
+void family_names(char *buffer, size_t size);
 
 /* Writes up to three families named like `wanted`, for error texts. */
 void family_nearest(const char *wanted, char *buffer, size_t size);

@@ -8,7 +8,8 @@ const struct layout *const layouts[] = {&layout_dlio2, &layout_dlio, NULL};
 
 const struct layout *layout_find(const char *name) {
     for (size_t i = 0; layouts[i] != NULL; i++) {
-        if (names_equal(layouts[i]->name, name)) {
+        const char *alias = layouts[i]->alias;
+        if (names_equal(layouts[i]->name, name) || (alias != NULL && names_equal(alias, name))) {
             return layouts[i];
         }
     }

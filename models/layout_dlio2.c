@@ -20,7 +20,7 @@ static bool writes_layers(const struct plan *plan, uint32_t rank) {
 }
 
 static bool has_optimizer(const struct plan *plan) {
-    return plan->model.raw.group_count > 0 || plan->model.layers > 0;
+    return plan->model.raw.group_count > 0 || plan->parameters > 0;
 }
 
 static uint64_t layer_files(const struct plan *plan) {
@@ -42,7 +42,7 @@ static uint64_t model_bytes(const struct plan *plan) {
     return plan_scaled(plan, embedding / plan->parallelism.tp);
 }
 
-static uint64_t optimizer_bytes(const struct plan *plan) {
+static uint64_t states_bytes(const struct plan *plan) {
     const struct raw_sizes *raw = &plan->model.raw;
     const struct parallelism *parallelism = &plan->parallelism;
     uint64_t sum = 0;
@@ -95,7 +95,7 @@ static void file_at(const struct plan *plan, uint32_t rank, uint64_t index, uint
         name_file(file, "model-", checkpoint, rank, NULL);
     } else if (index == 1 && has_optimizer(plan)) {
         file->kind = SHARD_OPTIMIZER;
-        file->bytes = optimizer_bytes(plan);
+        file->bytes = states_bytes(plan);
         name_file(file, "optimizer-", checkpoint, rank, NULL);
     } else {
         uint64_t layer = index - (has_optimizer(plan) ? 2 : 1);
@@ -104,12 +104,73 @@ static void file_at(const struct plan *plan, uint32_t rank, uint64_t index, uint
     }
 }
 
+/* A layer given in bytes is as many tensors as sizes, any other is one. */
+static uint64_t file_tensors(const struct plan *plan, uint32_t rank, uint64_t index) {
+    const struct raw_sizes *raw = &plan->model.raw;
+    (void)rank;
+    if (index == 0) {
+        return model_bytes(plan) > 0 ? 1 : 0;
+    }
+    if (index == 1 && has_optimizer(plan)) {
+        return raw->group_count > 0 ? 2 * raw->group_count + 1 : 3;
+    }
+    return raw->layer_count > 0 ? raw->layer_count : 1;
+}
+
+/* Two states of each group, "a" and "b", and all groups once more in one. */
+static void state_tensor(const struct plan *plan, uint64_t nth, struct tensor *tensor) {
+    const struct raw_sizes *raw = &plan->model.raw;
+    uint64_t groups = raw->group_count > 0 ? raw->group_count : 1;
+    uint64_t all = states_bytes(plan) / 3;
+    tensor->class = TENSOR_MOMENT;
+    if (nth == 2 * groups) {
+        tensor_set_flat(tensor, DATATYPE_INT8, all);
+        tensor_name_text(tensor, "combined");
+        return;
+    }
+    uint64_t group = nth / 2;
+    tensor_set_flat(tensor, DATATYPE_INT8,
+                    raw->group_count > 0 ? plan_scaled(plan, raw->group_bytes[group]) : all);
+    tensor_name_number(tensor, group);
+    tensor_name_text(tensor, nth % 2 == 0 ? ".a" : ".b");
+}
+
+static void file_tensor(const struct plan *plan, uint32_t rank, uint64_t index, uint64_t nth,
+                        struct tensor *tensor) {
+    const struct raw_sizes *raw = &plan->model.raw;
+    (void)rank;
+    tensor_name_begin(tensor);
+    if (index == 1 && has_optimizer(plan)) {
+        state_tensor(plan, nth, tensor);
+        return;
+    }
+    tensor->class = TENSOR_WEIGHT;
+    if (index == 0) {
+        tensor_set_flat(tensor, DATATYPE_INT8, model_bytes(plan));
+        tensor_name_text(tensor, "a");
+        return;
+    }
+    uint64_t bytes = raw->layer_count > 0
+                         ? plan_scaled(plan, raw->layer_bytes[nth] / plan->parallelism.tp)
+                         : layer_bytes(plan, index - (has_optimizer(plan) ? 2 : 1));
+    tensor_set_flat(tensor, DATATYPE_INT8, bytes);
+    tensor_name_number(tensor, nth);
+}
+
 static uint32_t rank_like(const struct plan *plan, uint32_t rank) {
     return writes_layers(plan, rank) ? 0 : 1;
 }
 
 const struct layout layout_dlio2 = {
     .name = "dlio2",
+    .optimizers = 1U << OPTIMIZER_ADAM,
+    .zero_most = 3,
+    .zero_of_config = true,
+    .flat = true,
+    .style = STYLE_MEGATRON,
+    .model_datatype = DATATYPE_INT8,
+    .tensors = file_tensors,
+    .tensor = file_tensor,
     .about = "DLIO 2.0's int8 tensors: 1,636 GB for llama-3.1-405b at TP 4, PP 2",
     .leaves_out = "all tensors are int8: 4.03 bytes per parameter for llama-3.1-405b at TP 4, PP 2 "
                   "where a real bf16 + Adam checkpoint holds 14; no output head, no scheduler, "

@@ -5,14 +5,18 @@
 #include "base/memory.h"
 #include "models/architecture.h"
 #include "models/layout.h"
+#include "models/optimizer.h"
+#include "models/part.h"
+#include "models/tensor.h"
 
 #include <stdint.h>
 
-/* The plan: which rank writes which files of how many bytes. Pure arithmetic; nothing is stored per
- * file, so a plan for 16,384 ranks is small. */
+/* The plan: which rank writes which files of how many bytes, and which tensors are in them. Pure
+ * arithmetic; nothing is stored per file or tensor, so a plan for 16,384 ranks is small. */
 
-/* What the user asks for; zero means "as the model's config says, else 1" for tp, pp, dp and
- * PLAN_ZERO_DEFAULT for the ZeRO stage. */
+/* What the user asks for; zero means "as the model's config says, else 1" for tp, pp, dp, "1" for
+ * ep, cp, vpp, "as tp" for etp, "as the layout's framework has it" for the rest, and
+ * PLAN_ZERO_DEFAULT that for the ZeRO stage. */
 struct plan_request {
     const char *model;      /* a built-in name or a path */
     const char *config_dir; /* NULL, or a folder whose models/NAME.yaml wins over the built-in */
@@ -21,6 +25,11 @@ struct plan_request {
     uint64_t zero_stage;   /* 0-3, or PLAN_ZERO_DEFAULT */
     uint64_t subset_ranks; /* only the first N ranks write; 0: all */
     double scale;          /* every tensor shrunk by this, (0, 1] */
+    uint64_t ep, etp, cp, vpp;
+    uint64_t first_stage_layers, last_stage_layers;
+    uint64_t vocab_divisible_by; /* the vocabulary is padded to a multiple of this times tp */
+    int optimizer;               /* enum optimizer_kind */
+    int model_datatype, optimizer_datatype; /* enum datatype */
 };
 
 #define PLAN_ZERO_DEFAULT UINT64_C(9)
@@ -36,8 +45,15 @@ struct plan {
     struct parallelism parallelism; /* resolved */
     const struct layout *layout;
     double scale;
-    uint64_t parameters;       /* of the unscaled model */
+    uint64_t vocab; /* padded */
+    enum datatype model_datatype, optimizer_datatype;
+    enum optimizer_kind optimizer;
+    struct state_list states[2]; /* of a weight; [1]: of Muon's matrices */
+    struct part parts[FILTER_COUNT][PART_COUNT];
+    const void *prepared;      /* the layout's own */
+    uint64_t parameters;       /* of the unscaled model, without padding */
     uint32_t ranks;            /* that write here: shares[0 .. ranks-1] */
+    uint32_t all_ranks;        /* of the job */
     uint64_t checkpoint_bytes; /* of the ranks that write, after scaling, like the next three */
     uint64_t model_bytes, optimizer_bytes;
     uint64_t files;
@@ -55,6 +71,20 @@ enum status plan_build(const struct plan_request *request, struct arena *arena, 
  * file->name is its last part. */
 void plan_file(const struct plan *plan, uint32_t rank, uint64_t index, uint32_t checkpoint,
                struct shard_file *file);
+
+/* How many tensors are in file `index` of a rank, and number `nth` of them, in the order of their
+ * bytes in the file. Their bytes add up to the file's. A file may have none. */
+uint64_t plan_tensors(const struct plan *plan, uint32_t rank, uint64_t index);
+void plan_tensor(const struct plan *plan, uint32_t rank, uint64_t index, uint64_t nth,
+                 struct tensor *tensor);
+
+/* The markers of a checkpoint, which rank 0 writes when all shards are there, in this order. Their
+ * texts are of the files as --format raw has them. */
+uint64_t plan_markers(const struct plan *plan);
+void plan_marker(const struct plan *plan, uint64_t index, uint32_t checkpoint,
+                 struct shard_marker *marker);
+void plan_marker_text(const struct plan *plan, uint64_t index, uint32_t checkpoint,
+                      struct text_sink *sink);
 
 /* What `elements` of one tensor are after the plan's scale: at least one. */
 uint64_t plan_scaled(const struct plan *plan, uint64_t elements);

@@ -22,14 +22,15 @@ static inline void shard_name_text(struct shard_name *name, const char *text) {
     }
 }
 
-static inline void shard_name_number(struct shard_name *name, uint64_t number) {
+/* With zeros in front, to at least `width` digits; at most 20. */
+static inline void shard_name_padded(struct shard_name *name, uint64_t number, size_t width) {
     char digits[21];
-    size_t first = sizeof digits - 1;
+    size_t first = sizeof digits - 1, last = first;
     digits[first] = '\0';
     do {
         digits[--first] = (char)('0' + number % 10);
         number /= 10;
-    } while (number > 0);
+    } while (number > 0 || last - first < width);
     size_t length = sizeof digits - 1 - first;
     if (length < SHARD_PATH - name->used) {
         char *to = name->file->path + name->used;
@@ -38,6 +39,16 @@ static inline void shard_name_number(struct shard_name *name, uint64_t number) {
         }
         name->used += length;
     }
+}
+
+static inline void shard_name_number(struct shard_name *name, uint64_t number) {
+    shard_name_padded(name, number, 1);
+}
+
+/* What was appended last ends a folder: the file's own name begins here. */
+static inline void shard_name_folder(struct shard_name *name) {
+    shard_name_text(name, "/");
+    name->file->name = name->file->path + name->used;
 }
 
 #endif

@@ -111,6 +111,16 @@ static void check_totals(const struct yaml_node *entry, const struct plan *plan)
     }
 }
 
+static void check_tensors(const struct yaml_node *entry, const struct plan *plan) {
+    uint64_t count = 0;
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        for (uint64_t i = 0; i < plan->shares[rank].files; i++) {
+            count += plan_tensors(plan, rank, i);
+        }
+    }
+    assert_int_equal(count, count_of(entry, "n_tensors"));
+}
+
 /* The golden file lists some or all files, ranks in order, each in the order of writing. */
 static void check_files(const struct yaml_node *entry, const struct plan *plan) {
     const struct yaml_node *files = yaml_get(entry, "files");
@@ -143,6 +153,7 @@ static void every_golden_config_matches(void **state) {
         build(root->keys[i]->text, entry, &arena, &plan);
         check_totals(entry, &plan);
         check_files(entry, &plan);
+        check_tensors(entry, &plan);
         char hex[DIGEST_TEXT];
         assert_true(digest_plan(&plan, 1, hex));
         assert_string_equal(hex, yaml_get(entry, "sha256_all_files")->text);

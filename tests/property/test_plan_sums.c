@@ -1,5 +1,6 @@
-/* Random small models and parallelisms: what the files say adds up to the shares, and the shares to
- * the totals; no two files share a path; a run with the same SEED repeats the same cases. */
+/* Random small models and parallelisms: what the tensors say adds up to the files, the files to the
+ * shares, and the shares to the totals; no two files share a path and no two tensors of a file a
+ * name; a run with the same SEED repeats the same cases. */
 #include "base/prng.h"
 #include "models/digest.h"
 #include "models/plan.h"
@@ -87,6 +88,52 @@ static void check_sums(const struct plan *plan) {
     assert_int_equal(plan->largest_file_bytes, largest);
 }
 
+static int compare_names(const void *left, const void *right) {
+    return strcmp(((const struct tensor *)left)->name, ((const struct tensor *)right)->name);
+}
+
+static void check_tensor(const struct tensor *tensor) {
+    uint64_t elements = 1;
+    assert_true(strlen(tensor->name) > 0 && strlen(tensor->name) + 1 < TENSOR_NAME);
+    assert_true(tensor->dimensions <= TENSOR_DIMENSIONS);
+    for (uint32_t i = 0; i < tensor->dimensions; i++) {
+        elements *= tensor->shape[i];
+        assert_true(tensor->offset[i] + tensor->shape[i] <= tensor->whole[i]);
+    }
+    assert_int_equal(tensor->elements, elements);
+    assert_int_equal(tensor->bytes, elements * datatype_bytes(tensor->datatype));
+}
+
+static void check_tensors(const struct plan *plan, uint32_t rank, uint64_t index) {
+    struct shard_file file;
+    plan_file(plan, rank, index, 1, &file);
+    uint64_t count = plan_tensors(plan, rank, index), bytes = 0;
+    struct tensor *tensors = calloc(count + 1, sizeof *tensors);
+    for (uint64_t i = 0; i < count; i++) {
+        plan_tensor(plan, rank, index, i, &tensors[i]);
+        check_tensor(&tensors[i]);
+        bytes += tensors[i].bytes;
+    }
+    if (bytes != file.bytes) {
+        fail_msg("%s of rank %u: %llu bytes, its %llu tensors %llu", file.path, rank,
+                 (unsigned long long)file.bytes, (unsigned long long)count,
+                 (unsigned long long)bytes);
+    }
+    qsort(tensors, count, sizeof *tensors, compare_names);
+    for (uint64_t i = 1; i < count; i++) {
+        assert_string_not_equal(tensors[i - 1].name, tensors[i].name);
+    }
+    free(tensors);
+}
+
+static void check_all_tensors(const struct plan *plan) {
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        for (uint64_t i = 0; i < plan->shares[rank].files; i++) {
+            check_tensors(plan, rank, i);
+        }
+    }
+}
+
 /* Without splitting, the dlio layout writes every parameter of the model exactly once, and three
  * copies of them with 5 x hidden more each beside it. */
 static void check_whole(const struct plan *plan) {
@@ -122,6 +169,7 @@ static void run_case(uint64_t *state, struct arena *arena) {
         fail_msg("%s", err.text);
     }
     check_sums(&plan);
+    check_all_tensors(&plan);
     check_paths(&plan);
     check_whole(&plan);
 }

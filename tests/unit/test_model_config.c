@@ -54,6 +54,28 @@ static const struct mistake mistakes[] = {
     {"family: gpt2\nn_embd: 32\nn_layer: 1\nn_head: 1\nvocab_size: 10\n", {"'n_positions'"}},
     {"family: deepseek_v3\nhidden_size: 32\n" SHAPE, {"'kv_lora_rank'"}},
     {"- 1\n", {":1:1: ", "map"}},
+    {"model_type: mamba\nhidden_size: 32\n" SHAPE,
+     {"'mamba', which is not known", "bloom, deepseek_v2", "'tensors:'", "'parameters: COUNT'"}},
+    {"tensors: [1]\n", {":1:10: ", "'tensors' must be a map"}},
+    {"tensors: {}\n", {"at least one tensor"}},
+    {"tensors: {a: 5}\n", {":1:14: ", "tensor 'a'", "a list of at most 5 sizes"}},
+    {"tensors: {a: [1, 0]}\n", {":1:18: ", "a size of 0"}},
+    {"tensors: {a b: [1]}\n", {":1:11: ", "letters, digits"}},
+    {"tensors: {a: {datatype: fp32}}\n", {":1:14: ", "needs the key 'shape'"}},
+    {"tensors: {a: {shape: [1], dtype: fp32}}\n", {"'dtype'", "datatype"}},
+    {"tensors: {a: [1]}\nparameters: 5\n", {"not both"}},
+    {"tensors: {a: [1]}\nhidden_size: 5\n", {":2:1: ", "'hidden_size'"}},
+    {"tensors: {a: [1099511627776, 1099511627776]}\n", {"too large"}},
+    {"parameters: 0\n", {":1:13: ", "'parameters' is 0"}},
+    {"family: vit\nhidden_size: 32\nnum_hidden_layers: 2\nnum_attention_heads: 4\n",
+     {"'num_labels'"}},
+    {"family: vit\nhidden_size: 32\nnum_labels: 9\nimage_size: 10\npatch_size: 3\n"
+     "num_hidden_layers: 2\nnum_attention_heads: 4\n",
+     {"'patch_size' 3 does not divide 'image_size' 10"}},
+    {"model_type: qwen3_moe\nhidden_size: 32\nmlp_only_layers: [1]\n" SHAPE,
+     {":3:18: ", "'mlp_only_layers'"}},
+    {"model_type: opt\nhidden_size: 32\nword_embed_proj_dim: 16\nn_positions: 4\n" SHAPE,
+     {":3:22: ", "'word_embed_proj_dim' is 16"}},
     {"model_type: mamba\nhidden_size: 32\n" SHAPE, {":1:13: ", "'model_type' is 'mamba'"}},
     {"model: 5\n", {":1:8: ", "'model' must be a map"}},
     {"model:\n  model_size: 30102\n",
@@ -132,7 +154,7 @@ static void ours_says_parallelism_and_datatypes(void **state) {
     assert_int_equal(model.parallelism.pp, 2);
     assert_int_equal(model.parallelism.dp, 3);
     assert_int_equal(model.parallelism.zero, 1);
-    assert_int_equal(model.model_bytes, 4);
+    assert_int_equal(model.model_datatype, DATATYPE_FP32);
     assert_int_equal(model.kv_heads, 4);
     /* 2 x (2 x 32 + 32 x 96 + 32 x 32 + 3 x 32 x 64) + 2 x 3200 + 32 */
     assert_int_equal(architecture_parameters(&model), 2 * 10304 + 6432);
@@ -170,6 +192,43 @@ static void a_text_config_inside_is_the_language_model(void **state) {
                   &arena, &model, &err),
         OK);
     assert_int_equal(model.layers, 2);
+    arena_fini(&arena);
+}
+
+static void a_tower_that_is_not_known_is_said_to_be_left_out(void **state) {
+    (void)state;
+    struct arena arena = {0};
+    struct architecture model;
+    struct error err = {0};
+    assert_int_equal(
+        read_text("{\"model_type\": \"llava\", \"vision_config\": {\"hidden_size\": 1024},\n"
+                  " \"text_config\": {\"model_type\": \"llama\", \"hidden_size\": 32,\n"
+                  " \"num_hidden_layers\": 2, \"intermediate_size\": 64,\n"
+                  " \"vocab_size\": 100, \"num_attention_heads\": 4}}\n",
+                  &arena, &model, &err),
+        OK);
+    assert_true(model.vision_left_out);
+    assert_int_equal(model.vision_parameters, 0);
+    arena_fini(&arena);
+}
+
+static void weights_can_be_listed_or_counted(void **state) {
+    (void)state;
+    struct arena arena = {0};
+    struct architecture model;
+    struct error err = {0};
+    assert_int_equal(read_text("about: by hand\nmodel_datatype: fp16\ntensors:\n"
+                               "  conv.weight: [64, 3, 7, 7]\n  scale: []\n"
+                               "  table: {shape: [5, 2], datatype: fp32}\n"
+                               "buffers:\n  mean: [64]\n"
+                               "  count: {shape: [], datatype: int64}\n",
+                               &arena, &model, &err),
+                     OK);
+    assert_int_equal(architecture_parameters(&model), 64 * 3 * 49 + 1 + 10);
+    assert_int_equal(model.given.count, 5);
+    assert_int_equal(model.raw.model_bytes, 2 * (64 * 3 * 49 + 1) + 4 * 10 + 4 * 64 + 8);
+    assert_int_equal(read_text("parameters: 123456789\n", &arena, &model, &err), OK);
+    assert_int_equal(architecture_parameters(&model), 123456789);
     arena_fini(&arena);
 }
 
@@ -256,6 +315,8 @@ int main(void) {
         cmocka_unit_test(ours_says_parallelism_and_datatypes),
         cmocka_unit_test(hugging_face_json_may_hold_anything_else),
         cmocka_unit_test(a_text_config_inside_is_the_language_model),
+        cmocka_unit_test(a_tower_that_is_not_known_is_said_to_be_left_out),
+        cmocka_unit_test(weights_can_be_listed_or_counted),
         cmocka_unit_test(dlio_defaults_and_minus_ones_hold),
         cmocka_unit_test(names_are_matched_without_case_and_signs),
         cmocka_unit_test(a_config_folder_wins_over_the_built_in),
