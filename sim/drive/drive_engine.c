@@ -163,11 +163,12 @@ static void start_flow(struct drive_engine *drive, uint32_t index) {
 }
 
 /* In the page cache bytes know of no write: those behind the last ones of the same file join them, up
- * to what the largest write brings at once, so that small writes cost no memory each. */
+ * to what the largest write brings at once, so that small writes cost no memory each. A sync's mark
+ * belongs to no file. */
 static bool join_last(struct drive_engine *drive, struct drive_rank *rank, uint64_t bytes) {
     struct segment *last = rank->last;
     if (!drive->config.buffered || last == NULL || last->file != rank->file ||
-        last->request != NULL || last->bytes + bytes > MOST_JOINED) {
+        last->bytes + bytes > MOST_JOINED) {
         return false;
     }
     last->bytes += bytes;

@@ -141,6 +141,25 @@ static void what_is_dirty_has_a_limit(void **state) {
     play_close(&play);
 }
 
+/* What was written back, cut or removed makes room in memory again. */
+static void memory_is_used_again(void **state) {
+    (void)state;
+    struct drive_engine_config config = buffered(1, 100 * PLAY_MB);
+    struct play play;
+    play_open(&play, &config);
+    for (int i = 0; i < 5; i++) {
+        uint64_t begin = engine_now(play.engine);
+        play_write(&play, 0, "a", 90 * PLAY_MB, IO_TRUNCATE, false);
+        assert_true(play_seconds(&play, begin) < 0.001);
+        if (i % 2 == 0) {
+            play_pause(&play, PLAY_GB);
+        } else {
+            play_remove(&play, 0, "a");
+        }
+    }
+    play_close(&play);
+}
+
 /* Sync comes back when everything the rank wrote before is on the drive, whatever others wait for.
  */
 static void sync_waits_for_what_the_rank_wrote(void **state) {
@@ -224,6 +243,7 @@ static void a_full_file_system_is_an_answer(void **state) {
     (void)state;
     for (int is_buffered = 0; is_buffered < 2; is_buffered++) {
         struct drive_engine_config config = is_buffered ? buffered(1, NONE) : direct(1);
+        config.host.rank_new_bytes_per_s = PLAY_GB;
         struct play play;
         play_open(&play, &config);
         assert_int_equal(play_write(&play, 0, "a", 3 * PLAY_GB, IO_TRUNCATE, false), 0);
@@ -235,7 +255,9 @@ static void a_full_file_system_is_an_answer(void **state) {
         assert_true(play_free(&play) == config.capacity_bytes);
         assert_int_equal(play_write(&play, 0, "c", config.capacity_bytes, IO_TRUNCATE, true), 0);
         assert_int_equal(play_free(&play), 0);
-        assert_int_equal(play_write(&play, 0, "d", 1, IO_TRUNCATE, true), ENOSPC);
+        uint64_t begin = engine_now(play.engine);
+        assert_int_equal(play_write(&play, 0, "d", PLAY_GB, IO_TRUNCATE, false), ENOSPC);
+        assert_true(engine_now(play.engine) == begin); /* to be refused takes no time */
         play_close(&play);
     }
 }
@@ -376,6 +398,24 @@ static void freed_space_is_told_as_configured(void **state) {
     }
 }
 
+/* Freed space is used again after the journal's commit, not before. */
+static void freed_space_waits_for_the_journal(void **state) {
+    (void)state;
+    struct drive_engine_config config = direct(1);
+    config.placement = PLACEMENT_FIRST_FIT;
+    config.commit_ns = 5 * PLAY_GB;
+    struct play play;
+    play_open(&play, &config);
+    play_write(&play, 0, "a", 1000 * PLAY_BLOCK, IO_TRUNCATE, true);
+    play_remove(&play, 0, "a");
+    play_write(&play, 0, "b", 300 * PLAY_BLOCK, IO_TRUNCATE, true);
+    assert_int_equal(play_stats(&play).ftl.mapped_units, 1300);
+    play_pause(&play, 5 * PLAY_GB);
+    play_write(&play, 0, "c", 1000 * PLAY_BLOCK, IO_TRUNCATE, true);
+    assert_int_equal(play_stats(&play).ftl.mapped_units, 1300);
+    play_close(&play);
+}
+
 /* Units that still hold a byte of somebody else are not trimmed. */
 static void trimming_spares_shared_units(void **state) {
     (void)state;
@@ -470,7 +510,8 @@ static void memory_has_a_limit(void **state) {
         struct drive_engine_config config = play_config(200000 * PLAY_BLOCK, 4);
         config.buffered = is_buffered;
         config.host.dirty_limit_bytes = 10 * PLAY_MB;
-        config.ftl.memory_limit_bytes = 64 * 1024;
+        config.ftl.memory_limit_bytes = 128 * 1024;
+        config.discard = DRIVE_DISCARD_DELETE;
         struct play play;
         struct play_file files[4];
         play_open(&play, &config);
@@ -488,11 +529,14 @@ static void memory_has_a_limit(void **state) {
         }
         struct error why = {0};
         assert_int_equal(drive_engine_failure(play.engine, &why), ERR_USAGE);
-        assert_non_null(strstr(why.text, "65536 bytes"));
+        assert_non_null(strstr(why.text, "131072 bytes"));
         /* nothing goes on as if it had not happened, and nothing hangs */
         assert_int_equal(play_write(&play, 1, "more", PLAY_MB, IO_TRUNCATE, true), ENOMEM);
         play_pause(&play, PLAY_GB);
-        assert_int_equal(play_remove(&play, 0, "0"), 0);
+        for (uint32_t i = 0; i < 4; i++) { /* not even when there is memory again */
+            assert_int_equal(play_remove(&play, 0, files[i].path), 0);
+        }
+        assert_int_equal(play_write(&play, 1, "again", PLAY_BLOCK, IO_TRUNCATE, true), ENOMEM);
         play_close(&play);
     }
 }
@@ -555,6 +599,7 @@ int main(void) {
         cmocka_unit_test(ranks_with_unequal_shares),
         cmocka_unit_test(writing_again_has_its_own_rate),
         cmocka_unit_test(what_is_dirty_has_a_limit),
+        cmocka_unit_test(memory_is_used_again),
         cmocka_unit_test(sync_waits_for_what_the_rank_wrote),
         cmocka_unit_test(overwriting_in_place_copies_nothing),
         cmocka_unit_test(tails_take_whole_units),
@@ -565,6 +610,7 @@ int main(void) {
         cmocka_unit_test(what_is_not_there_is_an_error),
         cmocka_unit_test(a_pause_is_time_for_write_back),
         cmocka_unit_test(freed_space_is_told_as_configured),
+        cmocka_unit_test(freed_space_waits_for_the_journal),
         cmocka_unit_test(trimming_spares_shared_units),
         cmocka_unit_test(a_used_drive_is_full_of_old_data),
         cmocka_unit_test(stations_are_busy_as_long_as_they_work),

@@ -144,6 +144,19 @@ static void xfs_stays_in_its_group(void **state) {
     tear_down(&bench);
 }
 
+/* A hole that is just large enough is. */
+static void xfs_takes_a_hole_that_fits(void **state) {
+    (void)state;
+    struct bench bench;
+    set_up(&bench, PLACEMENT_XFS, 400 * BLOCK, 0);
+    append(&bench, 0, 10 * BLOCK);
+    append(&bench, 1, 10 * BLOCK);
+    placement_truncate(bench.placement, &bench.files[0], 0);
+    append(&bench, 2, 10 * BLOCK);
+    lies_at(&bench, 2, 0, 0, 10 * BLOCK);
+    tear_down(&bench);
+}
+
 static void freed_space_waits_for_the_journal(void **state) {
     (void)state;
     struct bench bench;
@@ -229,6 +242,7 @@ int main(void) {
         cmocka_unit_test(ext4_stays_behind_its_own_end),
         cmocka_unit_test(ext4_draws_the_first_extent),
         cmocka_unit_test(xfs_stays_in_its_group),
+        cmocka_unit_test(xfs_takes_a_hole_that_fits),
         cmocka_unit_test(freed_space_waits_for_the_journal),
         cmocka_unit_test(short_of_room_the_journal_is_written),
         cmocka_unit_test(a_cut_file_is_readable_until_it_grows),
