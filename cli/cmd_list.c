@@ -65,9 +65,12 @@ static void list_drives(struct command_input *input) {
         if (drive_config_read(names[i], input->spec.plan.config_dir, input->arena, &drive, &err) ==
             OK) {
             char rate[UNITS_TEXT];
+            const struct figure *measured = &drive.measured.sequential_write_rate;
+            const struct figure *writes =
+                measured->origin != FIGURE_UNKNOWN ? measured : &drive.sequential_write_rate;
             snprintf(text, sizeof text, "%s  writes %9s  %s %s", drive_nand_text(drive.nand),
-                     units_rate((double)drive.sequential_write_rate.value, rate), drive.vendor,
-                     drive.model);
+                     writes->value > 0 ? units_rate((double)writes->value, rate) : "unknown",
+                     drive.vendor, drive.model);
         }
         list_row(input, names[i], text);
     }

@@ -24,6 +24,19 @@ static enum status set_defaults(struct command_input *input, struct error *err) 
     return OK;
 }
 
+/* What means something only where bytes are really written. */
+static enum status refuse_idle(const struct settings *settings, struct error *err) {
+    static const char *const idle[] = {"engine", "keep", "fill-system-disk", "compressible",
+                                       "dedupe", "preallocate", "dontcache"};
+    for (size_t i = 0; i < sizeof idle / sizeof idle[0]; i++) {
+        if (strcmp(settings_value(settings, idle[i])->origin, "command line") == 0) {
+            return error_set(err, ERR_USAGE, "--drive: --%s has no effect on a simulated drive",
+                             idle[i]);
+        }
+    }
+    return OK;
+}
+
 static enum status check_spec(const struct spec *spec, struct error *err) {
     if (spec->dir != NULL) {
         return error_set(err, ERR_USAGE, "--drive: cannot be given together with --dir");
@@ -166,7 +179,7 @@ enum status cmd_simulated(struct command_input *input, const volatile sig_atomic
                           struct error *err) {
     struct spec *spec = &input->spec;
     struct plan *plan = arena_new(input->arena, 1, sizeof *plan);
-    if (check_spec(spec, err) != OK || set_defaults(input, err) != OK ||
+    if (check_spec(spec, err) != OK || refuse_idle(&input->settings, err) != OK || set_defaults(input, err) != OK ||
         plan_build(&spec->plan, input->arena, plan, err) != OK) {
         return err->status;
     }

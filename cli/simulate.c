@@ -163,6 +163,11 @@ static enum status read_drive(struct run *run, struct error *err) {
         drive_sheet_make(drive, DRIVE_AS_MEASURED, arena, &run->simulation->sheet, err) != OK) {
         return error_wrap(err, "--drive");
     }
+    const struct figure *slc = &drive->slc_stage_bytes;
+    if (slc->value > 0) {
+        return error_set(err, ERR_USAGE, "--drive: '%s' has a slc_stage, which is not simulated; a "
+                                         "file without it is", drive->name);
+    }
     struct host_config host;
     if (host_config_read(spec->host, config_dir, arena, &host, err) != OK) {
         return error_wrap(err, "--host");
@@ -205,6 +210,24 @@ static enum status check_interval(const struct spec *spec, uint64_t checkpoints,
     return OK;
 }
 
+/* Bytes that a simulated file takes: its entry, path, extents and its share of the drive's runs. */
+enum { FILE_MEMORY_BYTES = 400 };
+
+static enum status check_memory(struct run *run, const struct plan *plan, uint64_t checkpoints,
+                                struct error *err) {
+    uint64_t limit = run->input->spec.memory_limit_bytes, files, bytes;
+    if (!__builtin_mul_overflow(checkpoints, plan->files, &files) &&
+        !__builtin_mul_overflow(files, (uint64_t)FILE_MEMORY_BYTES, &bytes) && bytes <= limit) {
+        return OK;
+    }
+    char text[UNITS_TEXT], count[UNITS_TEXT];
+    return error_set(err, ERR_USAGE,
+                     "--drive: '%s' would hold %s files of this job, too many for --memory-limit (%s); "
+                     "--checkpoints-per-pass bounds them, or a larger --scale",
+                     run->simulation->drive, units_grouped(checkpoints * plan->files, count),
+                     units_gib(limit, text));
+}
+
 static enum status check_fit(struct run *run, const struct plan *plan, struct error *err) {
     const struct spec *spec = &run->input->spec;
     uint64_t capacity = run->config.capacity_bytes;
@@ -212,7 +235,7 @@ static enum status check_fit(struct run *run, const struct plan *plan, struct er
     if (fit == 0) {
         return refuse_small(run, plan, err);
     }
-    if (plan_result_check(spec, fit, err) != OK) {
+    if (plan_result_check(spec, fit, err) != OK || check_memory(run, plan, fit, err) != OK) {
         return err->status;
     }
     plan_result_fill(&run->simulation->result.plan, plan, spec, fit);

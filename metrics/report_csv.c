@@ -76,6 +76,13 @@ void report_csv_passes(const struct result *result, FILE *stream) {
     }
 }
 
+void report_csv_drive_passes(const struct result *result, FILE *stream) {
+    write_head(&metric_drive_passes, stream);
+    for (uint32_t i = 0; i < result->drive.pass_count; i++) {
+        write_record(&metric_drive_passes, result, &result->drive.passes[i], stream);
+    }
+}
+
 enum status report_csv_write(const struct result *result, const char *folder, struct error *err) {
     static const struct {
         const char *name;

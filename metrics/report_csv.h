@@ -13,6 +13,8 @@
 enum status report_csv_write(const struct result *result, const char *folder, struct error *err);
 
 void report_csv_checkpoints(const struct result *result, FILE *stream);
+/* What the passes did to a simulated drive; no line but the head for a real one. */
+void report_csv_drive_passes(const struct result *result, FILE *stream);
 void report_csv_passes(const struct result *result, FILE *stream);
 
 #endif

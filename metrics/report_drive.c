@@ -23,6 +23,15 @@ void report_drive_passes(const struct result *result, FILE *stream) {
     }
     fputs("(WA: bytes programmed per byte written; P/E and life since the run began, years at this "
           "rate)\n", stream);
+    for (uint32_t i = 0; i < result->drive.pass_count; i++) {
+        const struct drive_pass *pass = &result->drive.passes[i];
+        char host[TEXT_BYTES], gc[TEXT_BYTES], media[TEXT_BYTES];
+        text_line(stream, i == 0 ? "bytes" : "",
+                  "pass %u: host %s, copied %s, programmed %s; energy %.1f kJ", pass->pass,
+                  text_bytes(pass->host_bytes, host), text_bytes(pass->gc_bytes, gc),
+                  text_bytes(pass->unit_bytes + pass->gc_bytes, media),
+                  pass->energy_joules / 1e3);
+    }
     fputs("why\n", stream);
     for (uint32_t i = 0; i < result->drive.pass_count; i++) {
         text_line(stream, "", "pass %u: %s", result->drive.passes[i].pass,
@@ -166,18 +175,18 @@ void report_compare(const struct result *const *results, size_t count, FILE *str
 
 void report_compare_csv(const struct result *const *results, size_t count, FILE *stream) {
     fputs("drive,pass,checkpoint,run_checkpoint,start_seconds,seconds,bytes_per_second,"
-          "relative_to_first\n", stream);
+          "relative_to_first_drives_pass\n", stream);
     for (size_t i = 0; i < count; i++) {
         for (uint32_t k = 0; k < results[i]->checkpoint_count; k++) {
             const struct checkpoint_record *record = &results[i]->checkpoints[k];
-            const struct checkpoint_record *first =
-                k < results[0]->checkpoint_count ? &results[0]->checkpoints[k] : NULL;
+            struct pass_record first;
+            result_pass(results[0], record->pass, &first);
             double seconds = (double)record->duration_ns / 1e9;
             fprintf(stream, "%s,%u,%u,%u,%.9f,%.9f,%.0f,", results[i]->drive.name, record->pass,
                     record->checkpoint, k + 1, (double)record->start_ns / 1e9, seconds,
                     (double)record->bytes / seconds);
-            if (first != NULL) {
-                fprintf(stream, "%.6f", seconds / ((double)first->duration_ns / 1e9));
+            if (first.checkpoints > 0) { /* against the mean of the first drive's same pass */
+                fprintf(stream, "%.6f", seconds / first.mean_seconds);
             }
             putc('\n', stream);
         }

@@ -16,8 +16,10 @@ static uint64_t sequential_rate(const struct drive_sheet *sheet) {
 }
 
 static uint64_t program_rate(const struct drive_sheet *sheet) {
-    uint64_t rate = sheet->drive.program_rate.value, sequential = sequential_rate(sheet);
-    return rate > sequential ? rate : sequential;
+    const struct figure *given = &sheet->drive.program_rate;
+    uint64_t sequential = sequential_rate(sheet);
+    bool own = given->origin == FIGURE_SHEET || given->origin == FIGURE_FITTED;
+    return own || given->value > sequential ? given->value : sequential;
 }
 
 enum { MIXING_POINTS = 3 };
@@ -76,6 +78,13 @@ static const uint64_t *mixed_rates(const struct drive_sheet *sheet, uint32_t ran
     return rates;
 }
 
+/* Frontiers that ranks are spread over: by data placement handles, or as a mechanism of the drive. */
+static uint32_t handles(const struct drive_config *drive) {
+    uint64_t most = drive->fdp_handles.value > drive->write_frontiers.value
+                        ? drive->fdp_handles.value : drive->write_frontiers.value;
+    return most > 1 ? (uint32_t)most : 1;
+}
+
 static struct ftl_config build_ftl(const struct drive_sheet *sheet,
                                    const struct drive_choices *choices) {
     const struct drive_config *drive = &sheet->drive;
@@ -86,7 +95,7 @@ static struct ftl_config build_ftl(const struct drive_sheet *sheet,
         .superblock_bytes = drive->superblock_bytes.value / unit * unit,
         .unit_bytes = (uint32_t)unit,
         .gc_low = (uint32_t)drive->gc_low_superblocks.value,
-        .handles = 1,
+        .handles = handles(drive),
         .streams = choices->ranks,
         .gc_frontier = (enum ftl_gc_frontier)drive->gc_frontier.value,
         .victims = (enum ftl_victims)drive->gc_victims.value,

@@ -18,7 +18,8 @@ static bool write_extent(struct drive_media *media, struct drive_file *file, uin
     if (span.units == 0) {
         return true;
     }
-    struct ftl_write write = {span.first_unit, span.units, 0, stream};
+    uint32_t handle = stream % media->config->ftl.handles;
+    struct ftl_write write = {span.first_unit, span.units, handle, stream};
     file->last_unit = span.first_unit + span.units - 1;
     return ftl_write(media->ftl, &write, &media->error) == OK;
 }
