@@ -47,8 +47,9 @@ static struct drive_engine_config draw_config(struct story *story) {
     config.ftl.unit_bytes = unit;
     config.ftl.superblock_bytes = units * unit;
     config.ftl.gc_low = (uint32_t)pick(story, 1, 3);
-    config.ftl.raw_bytes =
-        (superblocks + config.ftl.gc_low + 3 + pick(story, 0, 20)) * units * unit;
+    config.ftl.handles = (uint32_t)pick(story, 1, 3);
+    uint64_t apart = config.ftl.gc_low + 2 * config.ftl.handles + 1;
+    config.ftl.raw_bytes = (superblocks + apart + pick(story, 0, 20)) * units * unit;
     config.ftl.gc_frontier = (enum ftl_gc_frontier)pick(story, 0, 2);
     config.rates.link_bytes_per_s = pick(story, PLAY_GB / 100, 4 * PLAY_GB);
     config.rates.program_bytes_per_s = pick(story, PLAY_GB / 100, 4 * PLAY_GB);
