@@ -1,6 +1,7 @@
 /* The registry of formats, and what all of them ask of tensors. */
 #include "io/format.h"
 
+#include "base/check.h"
 #include "base/names.h"
 #include "io/format_builder.h"
 #include "io/formats.h"
@@ -14,20 +15,17 @@ const struct format *const formats[] = {
     &format_raw, &format_torch, &format_safetensors, &format_dcp, &format_hdf5, NULL,
 };
 
-const struct format_dtype_row format_dtypes[FORMAT_DTYPE_COUNT] = {
-    [FORMAT_F64] = {"F64", 8, "torch\nfloat64", "torch\nDoubleStorage"},
-    [FORMAT_F32] = {"F32", 4, "torch\nfloat32", "torch\nFloatStorage"},
-    [FORMAT_F16] = {"F16", 2, "torch\nfloat16", "torch\nHalfStorage"},
-    [FORMAT_BF16] = {"BF16", 2, "torch\nbfloat16", "torch\nBFloat16Storage"},
-    [FORMAT_F8_E4M3] = {"F8_E4M3", 1, "torch\nfloat8_e4m3fn", NULL},
-    [FORMAT_F8_E5M2] = {"F8_E5M2", 1, "torch\nfloat8_e5m2", NULL},
-    [FORMAT_I64] = {"I64", 8, "torch\nint64", "torch\nLongStorage"},
-    [FORMAT_I32] = {"I32", 4, "torch\nint32", "torch\nIntStorage"},
-    [FORMAT_I16] = {"I16", 2, "torch\nint16", "torch\nShortStorage"},
-    [FORMAT_I8] = {"I8", 1, "torch\nint8", "torch\nCharStorage"},
-    [FORMAT_U8] = {"U8", 1, "torch\nuint8", "torch\nByteStorage"},
-    [FORMAT_BOOL] = {"BOOL", 1, "torch\nbool", "torch\nBoolStorage"},
+const struct format_type format_types[DATATYPE_COUNT] = {
+    [DATATYPE_FP64] = {"F64", "torch\nfloat64", "torch\nDoubleStorage"},
+    [DATATYPE_FP32] = {"F32", "torch\nfloat32", "torch\nFloatStorage"},
+    [DATATYPE_FP16] = {"F16", "torch\nfloat16", "torch\nHalfStorage"},
+    [DATATYPE_BF16] = {"BF16", "torch\nbfloat16", "torch\nBFloat16Storage"},
+    [DATATYPE_INT64] = {"I64", "torch\nint64", "torch\nLongStorage"},
+    [DATATYPE_INT32] = {"I32", "torch\nint32", "torch\nIntStorage"},
+    [DATATYPE_INT8] = {"I8", "torch\nint8", "torch\nCharStorage"},
+    [DATATYPE_UINT8] = {"U8", "torch\nuint8", "torch\nByteStorage"},
 };
+_Static_assert(DATATYPE_COUNT == 9, "every datatype has its names");
 
 /* No file comes near it, and sums of sizes below it do not overflow. */
 static const uint64_t file_bytes_max = UINT64_C(1) << 60;
@@ -41,44 +39,11 @@ const struct format *format_find(const char *name) {
     return NULL;
 }
 
-/* False where the product of the shape leaves the range. */
-static bool shape_bytes(const struct format_tensor *tensor, uint64_t *bytes) {
-    *bytes = format_dtypes[tensor->dtype].bytes;
-    for (uint32_t i = 0; i < tensor->dims; i++) {
-        if (__builtin_mul_overflow(*bytes, tensor->shape[i], bytes)) {
-            return false;
-        }
-    }
-    return *bytes <= file_bytes_max;
-}
-
-static enum status check_tensor(const struct format_tensor *tensor, struct error *err) {
-    if (tensor->name[0] == '\0') {
-        return error_set(err, ERR_USAGE, "a tensor without a name");
-    }
-    if (tensor->dims > FORMAT_DIMS_MAX) {
-        return error_set(err, ERR_USAGE, "tensor '%s' has %u dimensions, at most %d are allowed",
-                         tensor->name, tensor->dims, FORMAT_DIMS_MAX);
-    }
-    uint64_t bytes;
-    if (!shape_bytes(tensor, &bytes)) {
-        return error_set(err, ERR_USAGE, "tensor '%s' is larger than %" PRIu64 " bytes",
-                         tensor->name, file_bytes_max);
-    }
-    if (bytes != tensor->bytes) {
-        return error_set(err, ERR_USAGE,
-                         "tensor '%s' of %" PRIu64 " bytes has a shape of %" PRIu64 " bytes",
-                         tensor->name, tensor->bytes, bytes);
-    }
-    return OK;
-}
-
 static int compare_names(const void *left, const void *right) {
     return strcmp(*(const char *const *)left, *(const char *const *)right);
 }
 
-static enum status check_names(const struct format_tensor *tensors, uint64_t count,
-                               struct error *err) {
+static enum status check_names(const struct tensor *tensors, uint64_t count, struct error *err) {
     const char **names = mem_new(count, sizeof names[0]);
     for (uint64_t i = 0; i < count; i++) {
         names[i] = tensors[i].name;
@@ -94,28 +59,26 @@ static enum status check_names(const struct format_tensor *tensors, uint64_t cou
     return status;
 }
 
-static enum status check_tensors(const struct format_tensor *tensors, uint64_t count,
-                                 struct error *err) {
+static enum status check_tensors(const struct tensor *tensors, uint64_t count, struct error *err) {
     if (count > FORMAT_TENSORS_MAX) {
         return error_set(err, ERR_USAGE, "%" PRIu64 " tensors in a file, at most %d are allowed",
                          count, FORMAT_TENSORS_MAX);
     }
     uint64_t total = 0;
     for (uint64_t i = 0; i < count; i++) {
-        enum status status = check_tensor(&tensors[i], err);
-        if (status != OK) {
-            return status;
-        }
-        total += tensors[i].bytes;
-        if (total > file_bytes_max) {
+        CHECK(tensors[i].dimensions <= TENSOR_DIMENSIONS);
+        CHECK(tensors[i].bytes == tensors[i].elements * datatype_bytes(tensors[i].datatype));
+        bool fits = tensors[i].bytes <= file_bytes_max - total;
+        if (!fits) {
             return error_set(err, ERR_USAGE, "a file of more than %" PRIu64 " bytes",
                              file_bytes_max);
         }
+        total += tensors[i].bytes;
     }
     return check_names(tensors, count, err);
 }
 
-enum status format_measure(const struct format *format, const struct format_tensor *tensors,
+enum status format_measure(const struct format *format, const struct tensor *tensors,
                            uint64_t count, const struct format_options *options,
                            struct arena *arena, struct format_file *file, struct error *err) {
     static const struct format_options defaults = {0};

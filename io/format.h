@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "io/payload.h"
+#include "models/tensor.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -27,44 +28,19 @@
  *    file may come in any order, one at a time, but one with a field comes after the payload that
  *    the field is about. Filling from front to back is always right. */
 
-enum format_dtype {
-    FORMAT_F64,
-    FORMAT_F32,
-    FORMAT_F16,
-    FORMAT_BF16,
-    FORMAT_F8_E4M3,
-    FORMAT_F8_E5M2,
-    FORMAT_I64,
-    FORMAT_I32,
-    FORMAT_I16,
-    FORMAT_I8,
-    FORMAT_U8,
-    FORMAT_BOOL,
-    FORMAT_DTYPE_COUNT,
+enum {
+    FORMAT_ALIGNED_BYTES = 128 * 1024,
+    FORMAT_TENSORS_MAX = 1 << 24,
+    FORMAT_CLASSES = TENSOR_OTHER + 1, /* of payload: one for each class of tensors */
 };
 
-struct format_dtype_row {
-    const char *name;          /* as safetensors has it */
-    uint64_t bytes;            /* of one element */
-    const char *torch_dtype;   /* as a pickle has it: "torch\nfloat32" */
-    const char *torch_storage; /* likewise; NULL where torch has no storage of this type */
+/* What formats call a datatype. */
+struct format_type {
+    const char *safetensors;
+    const char *torch_dtype, *torch_storage; /* as a pickle has them: "torch\nfloat32" */
 };
 
-extern const struct format_dtype_row format_dtypes[FORMAT_DTYPE_COUNT];
-
-enum { FORMAT_DIMS_MAX = 16, FORMAT_ALIGNED_BYTES = 128 * 1024, FORMAT_TENSORS_MAX = 1 << 24 };
-
-struct format_tensor {
-    const char *name; /* of its own within the file */
-    enum format_dtype dtype;
-    uint32_t dims;
-    const uint64_t *shape;
-    uint64_t bytes;         /* of all its elements */
-    uint32_t payload_class; /* which payload of the source it holds */
-    /* A part of a tensor that ranks share: the whole one's shape and where in it this part begins.
-     * NULL: this is all of it. */
-    const uint64_t *whole_shape, *part_begin;
-};
+extern const struct format_type format_types[DATATYPE_COUNT];
 
 struct format_options {
     bool no_crc;     /* zip entries with a CRC-32 of 0, as torch can be told to write them */
@@ -73,9 +49,9 @@ struct format_options {
 
 struct format_segment {
     uint64_t offset, length_bytes;
-    const uint8_t *literal; /* NULL: payload */
-    uint32_t payload_class;
-    uint32_t crc; /* number of its CRC-32, or FORMAT_NO_CRC */
+    const uint8_t *literal;  /* NULL: payload */
+    enum tensor_class class; /* of payload */
+    uint32_t crc;            /* number of its CRC-32, or FORMAT_NO_CRC */
 };
 
 #define FORMAT_NO_CRC UINT32_MAX
@@ -109,7 +85,7 @@ struct format {
     const char *about;     /* one line for `ckptsim list formats` */
     const char *extension; /* of file names, with the dot; "" for none */
     /* Puts all of the file into the builder. */
-    enum status (*build)(const struct format_tensor *tensors, uint64_t count,
+    enum status (*build)(const struct tensor *tensors, uint64_t count,
                          const struct format_options *options, struct format_builder *builder,
                          struct error *err);
 };
@@ -120,15 +96,14 @@ extern const struct format *const formats[];
 const struct format *format_find(const char *name);
 
 /* ERR_USAGE where the format cannot hold these tensors; says which and why. options may be NULL. */
-enum status format_measure(const struct format *format, const struct format_tensor *tensors,
+enum status format_measure(const struct format *format, const struct tensor *tensors,
                            uint64_t count, const struct format_options *options,
                            struct arena *arena, struct format_file *file, struct error *err);
 
 /* Where payload comes from: the file's stream, and what payload each class of tensors is. */
 struct format_source {
     uint64_t stream;
-    const struct payload *classes;
-    uint32_t class_count;
+    const struct payload *classes; /* FORMAT_CLASSES of them, indexed by enum tensor_class */
 };
 
 /* The CRC-32s of one file while it is written: crc_count of them, in any memory. */

@@ -107,7 +107,7 @@ void builder_skip_to(struct format_builder *builder, uint64_t offset) {
     builder->offset = offset;
 }
 
-static void set_place(const struct format_builder *builder, const struct format_tensor *tensor,
+static void set_place(const struct format_builder *builder, const struct tensor *tensor,
                       struct format_place *place) {
     *place = (struct format_place){.offset = builder->offset,
                                    .bytes = tensor->bytes,
@@ -116,30 +116,29 @@ static void set_place(const struct format_builder *builder, const struct format_
 }
 
 /* Neighbours of one class are one segment, so that tensors of any size cost nothing to fill. */
-void builder_payload(struct format_builder *builder, const struct format_tensor *tensor,
+void builder_payload(struct format_builder *builder, const struct tensor *tensor,
                      struct format_place *place) {
     set_place(builder, tensor, place);
     if (tensor->bytes == 0) {
         return;
     }
     struct built_segment *last = last_segment(builder);
-    if (!touches(builder, last) || last->is_literal ||
-        last->segment.payload_class != tensor->payload_class) {
+    if (!touches(builder, last) || last->is_literal || last->segment.class != tensor->class) {
         last = add_segment(builder, 0);
-        last->segment.payload_class = tensor->payload_class;
+        last->segment.class = tensor->class;
     }
     last->segment.length_bytes += tensor->bytes;
     builder->offset += tensor->bytes;
 }
 
-uint32_t builder_payload_crc(struct format_builder *builder, const struct format_tensor *tensor,
+uint32_t builder_payload_crc(struct format_builder *builder, const struct tensor *tensor,
                              struct format_place *place) {
     set_place(builder, tensor, place);
     if (tensor->bytes == 0) {
         return FORMAT_NO_CRC; /* and a CRC-32 of no bytes is 0, as the field will say */
     }
     struct built_segment *added = add_segment(builder, tensor->bytes);
-    added->segment.payload_class = tensor->payload_class;
+    added->segment.class = tensor->class;
     builder->offset += tensor->bytes;
     if (!builder->no_crc) {
         added->segment.crc = (uint32_t)(builder->crc_bytes.used / sizeof tensor->bytes);

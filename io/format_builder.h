@@ -30,10 +30,10 @@ void builder_number(struct format_builder *builder, uint64_t value, size_t size)
 void builder_skip_to(struct format_builder *builder, uint64_t offset);
 
 /* The payload of a tensor, whose place is set. */
-void builder_payload(struct format_builder *builder, const struct format_tensor *tensor,
+void builder_payload(struct format_builder *builder, const struct tensor *tensor,
                      struct format_place *place);
 /* The same with a CRC-32, whose number is returned. */
-uint32_t builder_payload_crc(struct format_builder *builder, const struct format_tensor *tensor,
+uint32_t builder_payload_crc(struct format_builder *builder, const struct tensor *tensor,
                              struct format_place *place);
 /* Four bytes that will hold a CRC-32; zero for FORMAT_NO_CRC. */
 void builder_crc_field(struct format_builder *builder, uint32_t crc);

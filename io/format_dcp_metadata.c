@@ -31,21 +31,10 @@ struct metadata {
     uint32_t *path_memos; /* UINT32_MAX: not pickled yet */
 };
 
-static const uint64_t no_offsets[FORMAT_DIMS_MAX];
-
-static const uint64_t *part_begin(const struct format_tensor *tensor) {
-    return tensor->part_begin != NULL ? tensor->part_begin : no_offsets;
-}
-
-static const uint64_t *whole_shape(const struct format_tensor *tensor) {
-    return tensor->whole_shape != NULL ? tensor->whole_shape : tensor->shape;
-}
-
-static int compare_begins(const struct format_tensor *left, const struct format_tensor *right) {
-    for (uint32_t i = 0; i < left->dims && i < right->dims; i++) {
-        uint64_t a = part_begin(left)[i], b = part_begin(right)[i];
-        if (a != b) {
-            return a < b ? -1 : 1;
+static int compare_begins(const struct tensor *left, const struct tensor *right) {
+    for (uint32_t i = 0; i < left->dimensions && i < right->dimensions; i++) {
+        if (left->offset[i] != right->offset[i]) {
+            return left->offset[i] < right->offset[i] ? -1 : 1;
         }
     }
     return 0;
@@ -63,10 +52,10 @@ static int compare_paths(const void *left, const void *right) {
                   (*(const struct part *const *)right)->item->path);
 }
 
-static enum status check_same(const struct format_tensor *first, const struct format_tensor *other,
+static enum status check_same(const struct tensor *first, const struct tensor *other,
                               struct error *err) {
-    if (first->dtype == other->dtype && first->dims == other->dims &&
-        memcmp(whole_shape(first), whole_shape(other), first->dims * sizeof first->shape[0]) == 0) {
+    if (first->datatype == other->datatype && first->dimensions == other->dimensions &&
+        memcmp(first->whole, other->whole, first->dimensions * sizeof first->whole[0]) == 0) {
         return OK;
     }
     return error_set(err, ERR_USAGE, "parts of tensor '%s' differ in type or shape", first->name);
@@ -78,7 +67,7 @@ static enum status gather(struct metadata *metadata, struct error *err) {
     qsort(parts, metadata->count, sizeof parts[0], compare_parts);
     uint64_t kept = 0;
     for (uint64_t i = 0; i < metadata->count; i++) {
-        const struct format_tensor *tensor = parts[i].item->tensor;
+        const struct tensor *tensor = parts[i].item->tensor;
         bool same = kept > 0 && strcmp(parts[kept - 1].item->tensor->name, tensor->name) == 0;
         if (same && check_same(parts[kept - 1].item->tensor, tensor, err) != OK) {
             return ERR_USAGE;
@@ -158,10 +147,10 @@ static void end_attribute(struct pickle *pickle, uint64_t i, uint64_t count) {
 }
 
 /* Type, layout, no gradient, contiguous, not pinned. */
-static void push_properties(struct pickle *pickle, const struct format_tensor *tensor) {
+static void push_properties(struct pickle *pickle, const struct tensor *tensor) {
     push_object(pickle, DCP_CLASS("TensorProperties"));
     pickle_do(pickle, PICKLE_MARK);
-    pickle_global(pickle, format_dtypes[tensor->dtype].torch_dtype);
+    pickle_global(pickle, format_types[tensor->datatype].torch_dtype);
     push_value(pickle, "layout", "torch.serialization\n_get_layout", "torch.strided");
     pickle_do(pickle, PICKLE_FALSE);
     push_value(pickle, "contiguous", DCP_CLASS("_MEM_FORMAT_ENCODING"), NULL);
@@ -170,24 +159,24 @@ static void push_properties(struct pickle *pickle, const struct format_tensor *t
     pickle_do(pickle, PICKLE_BUILD);
 }
 
-static void push_chunk(struct pickle *pickle, const struct format_tensor *tensor) {
+static void push_chunk(struct pickle *pickle, const struct tensor *tensor) {
     push_object(pickle, DCP_CLASS("ChunkStorageMetadata"));
     begin_attribute(pickle, "offsets", 0, 2);
-    push_size(pickle, part_begin(tensor), tensor->dims);
+    push_size(pickle, tensor->offset, tensor->dimensions);
     end_attribute(pickle, 0, 2);
     begin_attribute(pickle, "sizes", 1, 2);
-    push_size(pickle, tensor->shape, tensor->dims);
+    push_size(pickle, tensor->shape, tensor->dimensions);
     end_attribute(pickle, 1, 2);
 }
 
 static void push_tensor(struct pickle *pickle, const struct part *parts) {
-    const struct format_tensor *tensor = parts[0].item->tensor;
+    const struct tensor *tensor = parts[0].item->tensor;
     push_object(pickle, DCP_CLASS("TensorStorageMetadata"));
     begin_attribute(pickle, "properties", 0, 3);
     push_properties(pickle, tensor);
     end_attribute(pickle, 0, 3);
     begin_attribute(pickle, "size", 1, 3);
-    push_size(pickle, whole_shape(tensor), tensor->dims);
+    push_size(pickle, tensor->whole, tensor->dimensions);
     end_attribute(pickle, 1, 3);
     begin_attribute(pickle, "chunks", 2, 3);
     pickle_empty_list(pickle);
@@ -239,7 +228,7 @@ static void push_index(struct pickle *pickle, const struct part *part, uint32_t 
     pickle_fetch(pickle, name_memo);
     end_attribute(pickle, 0, 3);
     begin_attribute(pickle, "offset", 1, 3);
-    push_size(pickle, part_begin(part->item->tensor), part->item->tensor->dims);
+    push_size(pickle, part->item->tensor->offset, part->item->tensor->dimensions);
     end_attribute(pickle, 1, 3);
     begin_attribute(pickle, "index", 2, 3);
     pickle_number(pickle, part->index);

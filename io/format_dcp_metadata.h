@@ -8,7 +8,7 @@
 
 /* One item of a checkpoint, in one of its files. */
 struct format_dcp_item {
-    const struct format_tensor *tensor;
+    const struct tensor *tensor;
     const struct format_place *place; /* as measured in that file */
     const char *path;                 /* of the file, from the checkpoint's folder */
 };

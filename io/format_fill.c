@@ -69,8 +69,7 @@ static struct window open_window(const struct format_file *file, const struct fo
 
 static const struct payload *segment_payload(const struct window *window,
                                              const struct format_segment *segment) {
-    CHECK(segment->payload_class < window->source->class_count);
-    return &window->source->classes[segment->payload_class];
+    return &window->source->classes[segment->class];
 }
 
 static bool wants_crc(const struct window *window, const struct format_segment *segment) {

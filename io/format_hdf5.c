@@ -61,32 +61,29 @@ static hid_t small_float(size_t bytes, size_t exponent_bits, size_t bias) {
 }
 
 /* To be closed. */
-static hid_t open_type(enum format_dtype dtype) {
-    switch (dtype) {
-    case FORMAT_F64: return H5Tcopy(H5T_IEEE_F64LE);
-    case FORMAT_F32: return H5Tcopy(H5T_IEEE_F32LE);
-    case FORMAT_F16: return small_float(2, 5, 15);
-    case FORMAT_BF16: return small_float(2, 8, 127);
-    case FORMAT_F8_E4M3: return small_float(1, 4, 7);
-    case FORMAT_F8_E5M2: return small_float(1, 5, 15);
-    case FORMAT_I64: return H5Tcopy(H5T_STD_I64LE);
-    case FORMAT_I32: return H5Tcopy(H5T_STD_I32LE);
-    case FORMAT_I16: return H5Tcopy(H5T_STD_I16LE);
-    case FORMAT_I8: return H5Tcopy(H5T_STD_I8LE);
-    case FORMAT_U8:
-    case FORMAT_BOOL: return H5Tcopy(H5T_STD_U8LE);
-    case FORMAT_DTYPE_COUNT: break;
+static hid_t open_type(enum datatype datatype) {
+    switch (datatype) {
+    case DATATYPE_FP64: return H5Tcopy(H5T_IEEE_F64LE);
+    case DATATYPE_FP32: return H5Tcopy(H5T_IEEE_F32LE);
+    case DATATYPE_FP16: return small_float(2, 5, 15);
+    case DATATYPE_BF16: return small_float(2, 8, 127);
+    case DATATYPE_INT64: return H5Tcopy(H5T_STD_I64LE);
+    case DATATYPE_INT32: return H5Tcopy(H5T_STD_I32LE);
+    case DATATYPE_INT8: return H5Tcopy(H5T_STD_I8LE);
+    case DATATYPE_UINT8: return H5Tcopy(H5T_STD_U8LE);
+    case DATATYPE_UNSET:
+    case DATATYPE_COUNT: break;
     }
     return H5I_INVALID_HID;
 }
 
-static hid_t open_space(const struct format_tensor *tensor) {
-    hsize_t dims[FORMAT_DIMS_MAX];
-    for (uint32_t i = 0; i < tensor->dims; i++) {
+static hid_t open_space(const struct tensor *tensor) {
+    hsize_t dims[TENSOR_DIMENSIONS];
+    for (uint32_t i = 0; i < tensor->dimensions; i++) {
         dims[i] = tensor->shape[i];
     }
-    return tensor->dims == 0 ? H5Screate(H5S_SCALAR)
-                             : H5Screate_simple((int)tensor->dims, dims, NULL);
+    return tensor->dimensions == 0 ? H5Screate(H5S_SCALAR)
+                                   : H5Screate_simple((int)tensor->dimensions, dims, NULL);
 }
 
 /* The memory file. */
@@ -124,9 +121,9 @@ static enum status open_file(struct hdf5 *hdf5, struct error *err) {
     return hdf5->file < 0 ? fail(path, err) : OK;
 }
 
-static enum status make_dataset(struct hdf5 *hdf5, const struct format_tensor *tensor,
+static enum status make_dataset(struct hdf5 *hdf5, const struct tensor *tensor,
                                 struct format_place *place, struct error *err) {
-    hid_t type = open_type(tensor->dtype), space = open_space(tensor);
+    hid_t type = open_type(tensor->datatype), space = open_space(tensor);
     hid_t dataset = H5Dcreate2(hdf5->file, tensor->name, type, space, hdf5->link_creation,
                                hdf5->dataset_creation, H5P_DEFAULT);
     enum status status = dataset < 0 ? fail(tensor->name, err) : OK;
@@ -144,8 +141,8 @@ static enum status make_dataset(struct hdf5 *hdf5, const struct format_tensor *t
     return status;
 }
 
-static enum status make_structure(struct hdf5 *hdf5, const struct format_tensor *tensors,
-                                  uint64_t count, struct format_place *places, struct error *err) {
+static enum status make_structure(struct hdf5 *hdf5, const struct tensor *tensors, uint64_t count,
+                                  struct format_place *places, struct error *err) {
     open_properties(hdf5, count);
     enum status status = open_file(hdf5, err);
     if (status != OK) {
@@ -201,7 +198,7 @@ static enum status copy_written(const struct hdf5 *hdf5, struct format_builder *
 
 /* A tensor by where it lies. */
 struct placed {
-    const struct format_tensor *tensor;
+    const struct tensor *tensor;
     struct format_place *place;
 };
 
@@ -210,7 +207,7 @@ static int compare_placed(const void *left, const void *right) {
     return a->place->offset < b->place->offset ? -1 : a->place->offset > b->place->offset;
 }
 
-static struct placed *sort_by_place(const struct format_tensor *tensors, uint64_t count,
+static struct placed *sort_by_place(const struct tensor *tensors, uint64_t count,
                                     struct format_place *places) {
     struct placed *placed = mem_new(count, sizeof placed[0]);
     for (uint64_t i = 0; i < count; i++) {
@@ -243,7 +240,7 @@ static enum status put_segments(const struct hdf5 *hdf5, const struct placed *pl
     return status;
 }
 
-static enum status build_in(struct hdf5 *hdf5, const struct format_tensor *tensors, uint64_t count,
+static enum status build_in(struct hdf5 *hdf5, const struct tensor *tensors, uint64_t count,
                             struct format_builder *builder, struct error *err) {
     enum status status = make_structure(hdf5, tensors, count, builder->places, err);
     if (status == OK) {
@@ -254,7 +251,7 @@ static enum status build_in(struct hdf5 *hdf5, const struct format_tensor *tenso
     return status;
 }
 
-static enum status build(const struct format_tensor *tensors, uint64_t count,
+static enum status build(const struct tensor *tensors, uint64_t count,
                          const struct format_options *options, struct format_builder *builder,
                          struct error *err) {
     (void)options;

@@ -2,7 +2,7 @@
 #include "io/format_builder.h"
 #include "io/formats.h"
 
-static enum status build(const struct format_tensor *tensors, uint64_t count,
+static enum status build(const struct tensor *tensors, uint64_t count,
                          const struct format_options *options, struct format_builder *builder,
                          struct error *err) {
     (void)options, (void)err;

@@ -19,49 +19,35 @@ enum { LENGTH_BYTES = 8, NUMBER_TEXT = 24 };
 
 static const uint64_t json_bytes_max = 100000000; /* what its reader accepts */
 
-static const enum format_dtype dtype_order[] = {
-    FORMAT_I64, FORMAT_F64,     FORMAT_F32,     FORMAT_I32, FORMAT_BF16, FORMAT_F16,
-    FORMAT_I16, FORMAT_F8_E4M3, FORMAT_F8_E5M2, FORMAT_I8,  FORMAT_U8,   FORMAT_BOOL,
+static const enum datatype datatype_order[] = {
+    DATATYPE_INT64, DATATYPE_FP64, DATATYPE_FP32, DATATYPE_INT32,
+    DATATYPE_BF16,  DATATYPE_FP16, DATATYPE_INT8, DATATYPE_UINT8,
 };
-_Static_assert(sizeof dtype_order / sizeof dtype_order[0] == FORMAT_DTYPE_COUNT,
-               "every type has its place");
+_Static_assert(sizeof datatype_order / sizeof datatype_order[0] == DATATYPE_COUNT - 1,
+               "every datatype has its place");
 
-static uint32_t dtype_place(enum format_dtype dtype) {
+static uint32_t datatype_place(enum datatype datatype) {
     uint32_t place = 0;
-    while (dtype_order[place] != dtype) {
+    while (datatype_order[place] != datatype) {
         place++;
     }
     return place;
 }
 
 static int compare_tensors(const void *left, const void *right) {
-    const struct format_tensor *a = *(const struct format_tensor *const *)left;
-    const struct format_tensor *b = *(const struct format_tensor *const *)right;
-    uint32_t place_a = dtype_place(a->dtype), place_b = dtype_place(b->dtype);
+    const struct tensor *a = *(const struct tensor *const *)left;
+    const struct tensor *b = *(const struct tensor *const *)right;
+    uint32_t place_a = datatype_place(a->datatype), place_b = datatype_place(b->datatype);
     return place_a != place_b ? (place_a < place_b ? -1 : 1) : strcmp(a->name, b->name);
 }
 
-static const struct format_tensor **sort(const struct format_tensor *tensors, uint64_t count) {
-    const struct format_tensor **sorted = mem_new(count, sizeof sorted[0]);
+static const struct tensor **sort(const struct tensor *tensors, uint64_t count) {
+    const struct tensor **sorted = mem_new(count, sizeof sorted[0]);
     for (uint64_t i = 0; i < count; i++) {
         sorted[i] = &tensors[i];
     }
     qsort(sorted, count, sizeof sorted[0], compare_tensors);
     return sorted;
-}
-
-static void add_string(struct format_bytes *json, const char *text) {
-    bytes_add_text(json, "\"");
-    for (const char *c = text; *c != '\0'; c++) {
-        char escaped[8] = {*c};
-        if (*c == '"' || *c == '\\') {
-            snprintf(escaped, sizeof escaped, "\\%c", *c);
-        } else if ((unsigned char)*c < ' ') {
-            snprintf(escaped, sizeof escaped, "\\u%04x", (unsigned)*c);
-        }
-        bytes_add_text(json, escaped);
-    }
-    bytes_add_text(json, "\"");
 }
 
 static void add_numbers(struct format_bytes *json, const uint64_t *numbers, uint32_t count) {
@@ -72,21 +58,20 @@ static void add_numbers(struct format_bytes *json, const uint64_t *numbers, uint
     }
 }
 
-static void add_tensor(struct format_bytes *json, const struct format_tensor *tensor,
-                       uint64_t offset) {
+static void add_tensor(struct format_bytes *json, const struct tensor *tensor, uint64_t offset) {
     uint64_t range[] = {offset, offset + tensor->bytes};
-    bytes_add_text(json, ",");
-    add_string(json, tensor->name);
-    bytes_add_text(json, ":{\"dtype\":");
-    add_string(json, format_dtypes[tensor->dtype].name);
-    bytes_add_text(json, ",\"shape\":[");
-    add_numbers(json, tensor->shape, tensor->dims);
+    bytes_add_text(json, ",\"");
+    bytes_add_text(json, tensor->name); /* nothing in a name needs escaping: see models/tensor.h */
+    bytes_add_text(json, "\":{\"dtype\":\"");
+    bytes_add_text(json, format_types[tensor->datatype].safetensors);
+    bytes_add_text(json, "\",\"shape\":[");
+    add_numbers(json, tensor->shape, tensor->dimensions);
     bytes_add_text(json, "],\"data_offsets\":[");
     add_numbers(json, range, 2);
     bytes_add_text(json, "]}");
 }
 
-static void make_json(struct format_bytes *json, const struct format_tensor *const *sorted,
+static void make_json(struct format_bytes *json, const struct tensor *const *sorted,
                       uint64_t count) {
     uint64_t offset = 0;
     bytes_add_text(json, "{\"__metadata__\":{\"format\":\"pt\"}");
@@ -99,11 +84,11 @@ static void make_json(struct format_bytes *json, const struct format_tensor *con
     bytes_add_repeated(json, ' ', padded - json->used);
 }
 
-static enum status build(const struct format_tensor *tensors, uint64_t count,
+static enum status build(const struct tensor *tensors, uint64_t count,
                          const struct format_options *options, struct format_builder *builder,
                          struct error *err) {
     (void)options;
-    const struct format_tensor **sorted = sort(tensors, count);
+    const struct tensor **sorted = sort(tensors, count);
     struct format_bytes json = {0};
     make_json(&json, sorted, count);
     enum status status = OK;

@@ -20,47 +20,37 @@
 
 enum { KEY_TEXT = 32 };
 
-enum status torch_check(const struct format_tensor *tensor, struct error *err) {
-    const struct format_dtype_row *row = &format_dtypes[tensor->dtype];
-    if (row->torch_storage != NULL) {
-        return OK;
-    }
-    return error_set(err, ERR_USAGE, "tensor '%s': torch has no storage of type %s", tensor->name,
-                     row->name);
-}
-
 /* In elements; a dimension of none counts as one. */
-static void push_strides(struct pickle *pickle, const struct format_tensor *tensor) {
-    uint64_t strides[FORMAT_DIMS_MAX], stride = 1;
-    for (uint32_t i = tensor->dims; i > 0; i--) {
+static void push_strides(struct pickle *pickle, const struct tensor *tensor) {
+    uint64_t strides[TENSOR_DIMENSIONS], stride = 1;
+    for (uint32_t i = tensor->dimensions; i > 0; i--) {
         strides[i - 1] = stride;
         stride *= tensor->shape[i - 1] > 0 ? tensor->shape[i - 1] : 1;
     }
-    pickle_number_tuple(pickle, strides, tensor->dims);
+    pickle_number_tuple(pickle, strides, tensor->dimensions);
 }
 
 /* ('storage', class, key, device, elements) stands for the storage. */
-static void push_storage(struct pickle *pickle, const struct format_tensor *tensor, uint64_t key) {
-    const struct format_dtype_row *row = &format_dtypes[tensor->dtype];
+static void push_storage(struct pickle *pickle, const struct tensor *tensor, uint64_t key) {
     char text[KEY_TEXT];
     snprintf(text, sizeof text, "%" PRIu64, key);
     pickle_do(pickle, PICKLE_MARK);
     pickle_constant(pickle, "storage");
-    pickle_global(pickle, row->torch_storage);
+    pickle_global(pickle, format_types[tensor->datatype].torch_storage);
     pickle_text(pickle, text);
     pickle_constant(pickle, "cpu");
-    pickle_number(pickle, tensor->bytes / row->bytes);
+    pickle_number(pickle, tensor->elements);
     pickle_tuple(pickle, 5);
     pickle_do(pickle, PICKLE_PERSISTENT_ID);
 }
 
 /* _rebuild_tensor_v2(storage, 0, shape, strides, False, OrderedDict()) */
-void torch_pickle_tensor(struct pickle *pickle, const struct format_tensor *tensor, uint64_t key) {
+void torch_pickle_tensor(struct pickle *pickle, const struct tensor *tensor, uint64_t key) {
     pickle_global(pickle, "torch._utils\n_rebuild_tensor_v2");
     pickle_do(pickle, PICKLE_MARK);
     push_storage(pickle, tensor, key);
     pickle_number(pickle, 0);
-    pickle_number_tuple(pickle, tensor->shape, tensor->dims);
+    pickle_number_tuple(pickle, tensor->shape, tensor->dimensions);
     push_strides(pickle, tensor);
     pickle_do(pickle, PICKLE_FALSE);
     pickle_global(pickle, "collections\nOrderedDict");
@@ -79,7 +69,7 @@ void torch_begin(struct zip *zip, const struct pickle *pickle,
     }
 }
 
-void torch_storage(struct zip *zip, const struct format_tensor *tensor, struct format_place *place,
+void torch_storage(struct zip *zip, const struct tensor *tensor, struct format_place *place,
                    uint64_t key, const struct format_options *options) {
     bool large = tensor->bytes >= FORMAT_ALIGNED_BYTES && !options->torch_1_13;
     char name[KEY_TEXT];
@@ -93,8 +83,7 @@ void torch_end(struct zip *zip) {
     zip_end(zip);
 }
 
-static void pickle_tensors(struct pickle *pickle, const struct format_tensor *tensors,
-                           uint64_t count) {
+static void pickle_tensors(struct pickle *pickle, const struct tensor *tensors, uint64_t count) {
     pickle_begin(pickle);
     pickle_empty_dict(pickle);
     for (uint64_t i = 0; i < count; i++) {
@@ -125,15 +114,10 @@ static uint64_t *storage_order(uint64_t count, const struct format_options *opti
     return order;
 }
 
-static enum status build(const struct format_tensor *tensors, uint64_t count,
+static enum status build(const struct tensor *tensors, uint64_t count,
                          const struct format_options *options, struct format_builder *builder,
                          struct error *err) {
-    for (uint64_t i = 0; i < count; i++) {
-        enum status status = torch_check(&tensors[i], err);
-        if (status != OK) {
-            return status;
-        }
-    }
+    (void)err;
     struct pickle pickle;
     struct zip zip;
     uint64_t *order = storage_order(count, options);

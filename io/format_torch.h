@@ -10,16 +10,13 @@
 /* The number of entries in an archive of this many tensors. */
 static inline uint64_t torch_entries(uint64_t tensors) { return tensors + 3; }
 
-/* ERR_USAGE where torch has no storage for a tensor's type. */
-enum status torch_check(const struct format_tensor *tensor, struct error *err);
-
 /* Pushes a tensor: a call that rebuilds it from the storage of entry data/`key`. */
-void torch_pickle_tensor(struct pickle *pickle, const struct format_tensor *tensor, uint64_t key);
+void torch_pickle_tensor(struct pickle *pickle, const struct tensor *tensor, uint64_t key);
 
 /* The archive up to its storages, one storage, and the rest. */
 void torch_begin(struct zip *zip, const struct pickle *pickle,
                  const struct format_options *options);
-void torch_storage(struct zip *zip, const struct format_tensor *tensor, struct format_place *place,
+void torch_storage(struct zip *zip, const struct tensor *tensor, struct format_place *place,
                    uint64_t key, const struct format_options *options);
 void torch_end(struct zip *zip);
 

@@ -173,7 +173,7 @@ void zip_literal(struct zip *zip, const char *name, const void *data, size_t len
     put_descriptor(zip, entry);
 }
 
-void zip_payload(struct zip *zip, const char *name, const struct format_tensor *tensor,
+void zip_payload(struct zip *zip, const char *name, const struct tensor *tensor,
                  struct format_place *place, uint64_t align) {
     struct zip_entry *entry = add_entry(zip, name, tensor->bytes);
     put_header(zip, entry, align);

@@ -29,7 +29,7 @@ struct zip {
 void zip_begin(struct zip *zip, struct format_builder *builder, const char *folder,
                uint64_t entry_max);
 void zip_literal(struct zip *zip, const char *name, const void *data, size_t length);
-void zip_payload(struct zip *zip, const char *name, const struct format_tensor *tensor,
+void zip_payload(struct zip *zip, const char *name, const struct tensor *tensor,
                  struct format_place *place, uint64_t align);
 /* Writes the directory. */
 void zip_end(struct zip *zip);

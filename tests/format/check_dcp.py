@@ -9,7 +9,7 @@ import zipfile
 
 from common import BYTES, FOLDER, WRITER, check, list_file, path, product, rng, skip, stream
 
-DTYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16", "I64": "int64"}
+DTYPES = {"fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int64": "int64"}
 METADATA = "torch.distributed.checkpoint.metadata"
 FILESYSTEM = "torch.distributed.checkpoint.filesystem"
 
@@ -32,9 +32,9 @@ def make_tensors(random, ranks):
             for rank, (begin, end) in enumerate(((0, middle), (middle, shape[1]))):
                 if end > begin:
                     lists[rank].append((name, dtype, [16, end - begin], shape, [0, begin]))
-    wholes["step"] = "F32", []
+    wholes["step"] = "fp32", []
     for rank in range(ranks):
-        lists[rank].append(("step", "F32", []))
+        lists[rank].append(("step", "fp32", []))
     return lists, wholes
 
 

@@ -13,13 +13,9 @@ except ImportError as error:
     torch = None
     WHY = f"no torch here: {error}"
 
-DTYPES = ["F64", "F32", "F16", "BF16", "I64", "I32", "I16", "I8", "U8", "BOOL"]
-
-
 def torch_dtype(name):
-    return {"F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16,
-            "I64": torch.int64, "I32": torch.int32, "I16": torch.int16, "I8": torch.int8,
-            "U8": torch.uint8, "BOOL": torch.bool}[name]
+    return {"fp64": torch.float64, "fp32": torch.float32, "fp16": torch.float16, "bf16": torch.bfloat16,
+            "int64": torch.int64, "int32": torch.int32, "int8": torch.int8, "uint8": torch.uint8}[name]
 
 
 def raw_bytes(tensor):
@@ -44,7 +40,7 @@ def same(loaded, tensors, places):
 
 def check_loads(random):
     for case in range(6):
-        tensors = random_tensors(random, random.randint(0, 40), DTYPES)
+        tensors = random_tensors(random, random.randint(0, 40))
         options = random.choice([[], ["--window", "4096"], ["--torch-1-13"], ["--no-crc"]])
         places, size = write("torch", "t.pt", tensors, *options)
         label = f"{len(tensors)} tensors {' '.join(options)}"
@@ -56,7 +52,7 @@ def check_loads(random):
 
 
 def check_many(count):
-    tensors = [(f"p.{i}", "F16", [3]) for i in range(count)]
+    tensors = [(f"p.{i}", "fp16", [3]) for i in range(count)]
     places, _ = write("torch", "many.pt", tensors)
     wrong = same(torch.load(path("many.pt"), weights_only=True), tensors, places)
     check(wrong == "", f"torch: {count} tensors load", wrong)
@@ -68,7 +64,6 @@ def twin(tensors, places):
     for name, dtype, shape in tensors:
         tensor = torch.empty(shape, dtype=torch_dtype(dtype))
         if tensor.numel() > 0:
-            # Without a copy, since torch makes ones of the true values that it copies.
             data = torch.frombuffer(bytearray(stream(*places[name])), dtype=torch_dtype(dtype))
             tensor = data.reshape(shape)
         state[name] = tensor
@@ -83,7 +78,7 @@ def check_bytes(random):
     counts = [0, 1, 2, 11, 999, 1000, 1001, 2500]
     for count in counts:
         most = 3 if count > 100 else 5000
-        tensors = random_tensors(random, count, DTYPES, most)
+        tensors = random_tensors(random, count, most)
         tensors = tensors if random.randint(0, 1) == 1 and count < 900 else tensors[:count]
         places, _ = write("torch", "ours.pt", tensors, "--torch-1-13")
         with open(path("theirs.pt"), "wb") as file:
@@ -107,7 +102,7 @@ class Structure(pickle.Unpickler):
 def check_zip64():
     """4.5 GiB in one entry, and two that begin beyond 4 GiB; all but zeros, so that the file is a few
     blocks."""
-    tensors = [("first", "BF16", [3, 805306368]), ("second", "F32", [268435456]), ("third", "F16", [7, 3])]
+    tensors = [("first", "bf16", [3, 805306368]), ("second", "fp32", [268435456]), ("third", "fp16", [7, 3])]
     places, size = write("torch", "large.pt", tensors, "--zero")
     taken = os.stat(path("large.pt")).st_blocks * 512
     check(os.path.getsize(path("large.pt")) == size and size > 5 << 30, "torch: zip64 has its size")
@@ -167,7 +162,7 @@ def check_zip64_loads(places):
 
 
 def check_zip_tools(random):
-    tensors = random_tensors(random, 30, DTYPES)
+    tensors = random_tensors(random, 30)
     places, _ = write("torch", "z.pt", tensors)
     with zipfile.ZipFile(path("z.pt")) as archive:
         check(archive.testzip() is None, "torch: zipfile finds right CRC-32s")

@@ -8,8 +8,7 @@ import zlib
 
 WRITER = os.environ["FORMAT_WRITER"]
 FOLDER = os.environ["FORMAT_FOLDER"]
-BYTES = {"F64": 8, "F32": 4, "F16": 2, "BF16": 2, "F8_E4M3": 1, "F8_E5M2": 1, "I64": 8, "I32": 4,
-         "I16": 2, "I8": 1, "U8": 1, "BOOL": 1}
+BYTES = {"fp64": 8, "fp32": 4, "fp16": 2, "bf16": 2, "int64": 8, "int32": 4, "int8": 1, "uint8": 1}
 
 
 def check(good, name, detail=""):
@@ -35,7 +34,7 @@ def product(shape):
 
 
 def list_file(name, tensors):
-    """tensors: [(name, dtype, shape)] or [(name, dtype, shape, whole shape, begin)]"""
+    """tensors: [(name, datatype, shape)] or [(name, datatype, shape, whole, offset)]"""
     def words(shape):
         return "x".join(map(str, shape)) or "-"
     with open(path(name), "w") as file:
@@ -65,7 +64,7 @@ def stream(begin, length):
     return STREAM["bytes"][begin:begin + length]
 
 
-def random_tensors(rng, count, dtypes, most=40000):
+def random_tensors(rng, count, most=40000):
     """Now and then a scalar, one of no elements, and one that is large enough to be aligned."""
     tensors = []
     for i in range(count):
@@ -73,8 +72,8 @@ def random_tensors(rng, count, dtypes, most=40000):
         for _ in range(rng.randint(0, 4)):
             shape.append(0 if rng.randint(0, 20) == 0 else rng.randint(1, left))
             left = max(1, left // max(1, shape[-1]))
-        tensors.append((f"layers.{i}.weight_{rng.randint(0, 9999)}", rng.choice(dtypes), shape))
-    tensors.append(("large.weight", rng.choice(dtypes), [3, 70001]))
+        tensors.append((f"layers.{i}.weight_{rng.randint(0, 9999)}", rng.choice(list(BYTES)), shape))
+    tensors.append(("large.weight", rng.choice(list(BYTES)), [3, 70001]))
     return tensors
 
 

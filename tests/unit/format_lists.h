@@ -14,19 +14,19 @@
 #include <string.h>
 #include <time.h>
 
-enum { LIST_CLASSES = 3, LIST_STREAM = 99 };
+enum { LIST_STREAM = 99 };
 
-static const struct payload list_classes[LIST_CLASSES] = {
-    {.seed = 5, .compressible = 1, .dedupe = 1},
-    {.seed = 5, .compressible = 2.5, .dedupe = 1},
-    {.seed = 5, .compressible = 1, .dedupe = 2},
+static const struct payload list_classes[FORMAT_CLASSES] = {
+    [TENSOR_WEIGHT] = {.seed = 5, .compressible = 1, .dedupe = 1},
+    [TENSOR_MASTER] = {.seed = 5, .compressible = 2.5, .dedupe = 1},
+    [TENSOR_MOMENT] = {.seed = 5, .compressible = 1, .dedupe = 2},
+    [TENSOR_OTHER] = {.kind = PAYLOAD_ZERO, .compressible = 1, .dedupe = 1},
 };
 
-static const struct format_source list_source = {
-    .stream = LIST_STREAM, .classes = list_classes, .class_count = LIST_CLASSES};
+static const struct format_source list_source = {.stream = LIST_STREAM, .classes = list_classes};
 
 struct list {
-    struct format_tensor *tensors;
+    struct tensor *tensors;
     uint64_t count;
 };
 
@@ -42,35 +42,37 @@ static inline uint64_t list_pick(uint64_t *random, uint64_t low, uint64_t high) 
 }
 
 /* A shape of at most `most` elements; now and then a scalar, or one of no elements. */
-static inline void list_shape(struct format_tensor *tensor, struct arena *arena, uint64_t *random,
-                              uint64_t most) {
-    uint64_t *shape = arena_new(arena, 5, sizeof shape[0]);
-    tensor->shape = shape;
-    tensor->dims = (uint32_t)list_pick(random, 0, 5);
-    tensor->bytes = format_dtypes[tensor->dtype].bytes;
-    for (uint32_t i = 0; i < tensor->dims; i++) {
-        shape[i] = list_pick(random, list_pick(random, 0, 15) == 0 ? 0 : 1, most);
-        most = most / (shape[i] > 0 ? shape[i] : 1);
+static inline void list_shape(struct tensor *tensor, uint64_t *random, uint64_t most) {
+    tensor->dimensions = (uint32_t)list_pick(random, 0, TENSOR_DIMENSIONS);
+    for (uint32_t i = 0; i < tensor->dimensions; i++) {
+        tensor->shape[i] = list_pick(random, list_pick(random, 0, 15) == 0 ? 0 : 1, most);
+        tensor->whole[i] = tensor->shape[i];
+        most = most / (tensor->shape[i] > 0 ? tensor->shape[i] : 1);
         most = most > 0 ? most : 1;
-        tensor->bytes *= shape[i];
     }
+    tensor_count(tensor);
 }
 
 static inline struct list list_random(struct arena *arena, uint64_t *random, uint64_t count,
                                       uint64_t most_elements) {
-    static const enum format_dtype dtypes[] = {FORMAT_F64,  FORMAT_F32, FORMAT_F16, FORMAT_BF16,
-                                               FORMAT_I64,  FORMAT_I32, FORMAT_I16, FORMAT_I8,
-                                               FORMAT_BOOL, FORMAT_U8};
     struct list list = {.tensors = arena_new(arena, count, sizeof list.tensors[0]), .count = count};
     for (uint64_t i = 0; i < count; i++) {
-        struct format_tensor *tensor = &list.tensors[i];
-        tensor->name = arena_printf(arena, "layers.%llu.weight-%llu", (unsigned long long)i,
-                                    (unsigned long long)list_pick(random, 0, 999999));
-        tensor->dtype = dtypes[list_pick(random, 0, COUNT_OF(dtypes) - 1)];
-        tensor->payload_class = (uint32_t)list_pick(random, 0, LIST_CLASSES - 1);
-        list_shape(tensor, arena, random, list_pick(random, 1, most_elements));
+        struct tensor *tensor = &list.tensors[i];
+        snprintf(tensor->name, sizeof tensor->name, "layers.%llu.weight-%llu",
+                 (unsigned long long)i, (unsigned long long)list_pick(random, 0, 999999));
+        tensor->datatype = (enum datatype)list_pick(random, 1, DATATYPE_COUNT - 1);
+        tensor->class = (enum tensor_class)list_pick(random, 0, FORMAT_CLASSES - 1);
+        list_shape(tensor, random, list_pick(random, 1, most_elements));
     }
     return list;
+}
+
+/* A tensor of one dimension. */
+static inline struct tensor list_flat(const char *name, enum datatype datatype, uint64_t elements) {
+    struct tensor tensor = {.class = TENSOR_WEIGHT};
+    snprintf(tensor.name, sizeof tensor.name, "%s", name);
+    tensor_set_flat(&tensor, datatype, elements);
+    return tensor;
 }
 
 static inline void list_measure(const struct format *format, const struct list *list,

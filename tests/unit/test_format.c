@@ -43,14 +43,14 @@ static void check_places(const struct list *list, const struct format_file *file
                          const uint8_t *bytes) {
     uint8_t *stream = malloc(file->size_bytes + 1);
     assert_int_equal(file->place_count, list->count);
-    for (uint64_t c = 0; c < LIST_CLASSES; c++) {
+    for (uint64_t c = 0; c < FORMAT_CLASSES; c++) {
         payload_fill(&list_classes[c], LIST_STREAM, 0, stream, file->size_bytes);
         for (uint64_t i = 0; i < list->count; i++) {
             const struct format_place *place = &file->places[i];
             assert_int_equal(place->bytes, list->tensors[i].bytes);
             assert_true(place->offset + place->bytes <= file->size_bytes);
             assert_true(place->item_offset <= place->offset || place->bytes == 0);
-            if (list->tensors[i].payload_class == c) {
+            if (list->tensors[i].class == (enum tensor_class)c) {
                 assert_memory_equal(bytes + place->offset, stream + place->offset, place->bytes);
             }
         }
@@ -183,11 +183,10 @@ static void test_contract(void **state) {
 /* Rule 3: large payload begins at a block, in safetensors and raw all of it together. */
 static void test_alignment(void **state) {
     (void)state;
-    uint64_t shape[] = {FORMAT_ALIGNED_BYTES}, small[] = {333};
-    struct format_tensor tensors[] = {
-        {.name = "first", .dtype = FORMAT_F32, .dims = 1, .shape = small, .bytes = 4 * 333},
-        {.name = "second", .dtype = FORMAT_U8, .dims = 1, .shape = shape, .bytes = shape[0]},
-        {.name = "third", .dtype = FORMAT_I8, .dims = 1, .shape = shape, .bytes = shape[0]},
+    struct tensor tensors[] = {
+        list_flat("first", DATATYPE_FP32, 333),
+        list_flat("second", DATATYPE_UINT8, FORMAT_ALIGNED_BYTES),
+        list_flat("third", DATATYPE_INT8, FORMAT_ALIGNED_BYTES),
     };
     struct list list = {.tensors = tensors, .count = COUNT_OF(tensors)};
     for (size_t f = 0; formats[f] != NULL; f++) {
@@ -208,9 +207,7 @@ static void test_alignment(void **state) {
 /* Without structure a file is the payload that it always was. */
 static void test_raw_is_payload(void **state) {
     (void)state;
-    uint64_t shape[] = {100001};
-    struct format_tensor tensor = {
-        .name = "t", .dtype = FORMAT_F32, .dims = 1, .shape = shape, .bytes = 400004};
+    struct tensor tensor = list_flat("t", DATATYPE_FP32, 100001);
     struct list list = {.tensors = &tensor, .count = 1};
     struct arena arena = {0};
     struct format_file file;
@@ -224,7 +221,7 @@ static void test_raw_is_payload(void **state) {
     arena_fini(&arena);
 }
 
-static void expect_refusal(const char *format, const struct format_tensor *tensors, uint64_t count,
+static void expect_refusal(const char *format, const struct tensor *tensors, uint64_t count,
                            const char *words) {
     struct arena arena = {0};
     struct format_file file;
@@ -240,30 +237,18 @@ static void expect_refusal(const char *format, const struct format_tensor *tenso
 
 static void test_refusals(void **state) {
     (void)state;
-    uint64_t shape[] = {10}, huge[] = {UINT64_C(1) << 40, UINT64_C(1) << 40}, many[20];
-    struct format_tensor good = {
-        .name = "a", .dtype = FORMAT_F32, .dims = 1, .shape = shape, .bytes = 40};
-    struct format_tensor bad = good, twice[] = {good, good}, group[] = {good, good};
-    expect_refusal("torch", twice, 2, "two tensors of one file are named 'a'");
-    bad.bytes = 41;
-    expect_refusal("raw", &bad, 1, "'a' of 41 bytes has a shape of 40 bytes");
-    bad = good;
-    bad.name = "";
-    expect_refusal("raw", &bad, 1, "without a name");
-    bad = good;
-    bad.shape = huge;
-    bad.dims = 2;
-    expect_refusal("raw", &bad, 1, "larger than");
-    bad = good;
-    bad.shape = many;
-    bad.dims = COUNT_OF(many);
-    expect_refusal("raw", &bad, 1, "20 dimensions, at most 16");
-    bad = good;
-    bad.dtype = FORMAT_F8_E4M3;
-    bad.bytes = 10;
-    expect_refusal("torch", &bad, 1, "no storage of type F8_E4M3");
-    expect_refusal("dcp", &bad, 1, "no storage of type F8_E4M3");
-    group[1].name = "a/b";
+    const struct tensor twice[] = {list_flat("a", DATATYPE_FP32, 10),
+                                   list_flat("a", DATATYPE_INT8, 10)};
+    const struct tensor group[] = {list_flat("a", DATATYPE_FP32, 10),
+                                   list_flat("a/b", DATATYPE_FP32, 10)};
+    const struct tensor huge[] = {list_flat("a", DATATYPE_FP32, UINT64_C(1) << 57),
+                                  list_flat("b", DATATYPE_FP32, UINT64_C(1) << 57),
+                                  list_flat("c", DATATYPE_FP32, 1)};
+    for (size_t f = 0; formats[f] != NULL; f++) {
+        expect_refusal(formats[f]->name, twice, 2, "two tensors of one file are named 'a'");
+    }
+    expect_refusal("raw", huge, 3, "a file of more than 1152921504606846976 bytes");
+    expect_refusal("raw", huge, FORMAT_TENSORS_MAX + 1, "16777217 tensors in a file");
     expect_refusal("hdf5", group, 2, "hdf5: cannot make 'a/b'");
     assert_null(format_find("zarr"));
 }
@@ -275,13 +260,12 @@ static void test_large(void **state) {
     struct arena arena = {0};
     struct list list = {.tensors = arena_new(&arena, COUNT, sizeof list.tensors[0]),
                         .count = COUNT};
-    uint64_t shape[] = {8192, 9155}, one[] = {3, 1000000000}, total = 0;
+    uint64_t total = 0;
     for (uint64_t i = 0; i < COUNT; i++) {
-        list.tensors[i] = (struct format_tensor){.dtype = FORMAT_BF16, .dims = 2};
-        list.tensors[i].name = arena_printf(&arena, "model.layers.%d.weight", (int)i);
-        list.tensors[i].shape = i == 7 ? one : shape;
-        list.tensors[i].bytes = 2 * list.tensors[i].shape[0] * list.tensors[i].shape[1];
-        total += list.tensors[i].bytes;
+        struct tensor *tensor = &list.tensors[i];
+        *tensor = list_flat("", DATATYPE_BF16, i == 7 ? 3000000000 : 75000000);
+        snprintf(tensor->name, sizeof tensor->name, "model.layers.%d.weight", (int)i);
+        total += tensor->bytes;
     }
     for (size_t f = 0; formats[f] != NULL; f++) {
         struct format_file file;

@@ -5,16 +5,16 @@
 
 #include <string.h>
 
-static const uint64_t whole[] = {8, 5}, rows[] = {4, 5}, begins[2][2] = {{0, 0}, {4, 0}};
-
-static struct format_tensor make_rows(int part) {
-    return (struct format_tensor){.name = "layers.weight",
-                                  .dtype = FORMAT_BF16,
-                                  .dims = 2,
-                                  .shape = rows,
-                                  .bytes = 40,
-                                  .whole_shape = whole,
-                                  .part_begin = begins[part]};
+/* Four of the eight rows of a tensor. */
+static struct tensor make_rows(uint64_t first) {
+    struct tensor tensor = {.name = "layers.weight",
+                            .datatype = DATATYPE_BF16,
+                            .dimensions = 2,
+                            .shape = {4, 5},
+                            .whole = {8, 5},
+                            .offset = {first, 0}};
+    tensor_count(&tensor);
+    return tensor;
 }
 
 static size_t count_text(const struct format_file *file, const char *text) {
@@ -31,7 +31,7 @@ static void test_parts(void **state) {
     struct arena arena = {0};
     struct error err;
     struct format_file file;
-    struct format_tensor parts[] = {make_rows(0), make_rows(1)};
+    struct tensor parts[] = {make_rows(0), make_rows(4)};
     struct format_place place = {.item_offset = 70000, .item_bytes = 1234};
     /* The second part comes twice, from two ranks; the first of them counts. */
     struct format_dcp_item items[] = {{&parts[1], &place, "__1_0.distcp"},
@@ -53,15 +53,15 @@ static void test_parts_that_differ(void **state) {
     (void)state;
     struct arena arena = {0};
     struct format_file file;
-    struct format_tensor parts[] = {make_rows(0), make_rows(1)}, *other = &parts[1];
+    struct tensor parts[] = {make_rows(0), make_rows(4)}, *other = &parts[1];
     struct format_place place = {.item_bytes = 1234};
     struct format_dcp_item items[] = {{&parts[0], &place, "a"}, {&parts[1], &place, "b"}};
     for (int i = 0; i < 3; i++) {
         struct error err = {0};
-        *other = make_rows(1);
-        other->dtype = i == 0 ? FORMAT_F16 : FORMAT_BF16;
-        other->dims = i == 1 ? 1 : 2;
-        other->whole_shape = i == 2 ? rows : whole;
+        *other = make_rows(4);
+        other->datatype = i == 0 ? DATATYPE_FP16 : DATATYPE_BF16;
+        other->dimensions = i == 1 ? 1 : 2;
+        other->whole[0] = i == 2 ? 9 : 8;
         enum status status = format_dcp_metadata(items, COUNT_OF(items), &arena, &file, &err);
         assert_int_equal(status, ERR_USAGE);
         assert_string_equal(err.text, "parts of tensor 'layers.weight' differ in type or shape");

@@ -6,7 +6,7 @@
  *   test_format_writer stream FILE BYTES       the payload that such files are cut from
  *   test_format_writer dcp-checkpoint FOLDER RANK-0-TENSORS RANK-1-TENSORS ...
  *
- * TENSORS is a file of lines: name dtype shape [whole-shape begin], a shape being 2x3, or - for a
+ * TENSORS is a file of lines: name datatype shape [whole offset], a shape being 2x3, or - for a
  * scalar. */
 #include "io/format_dcp_metadata.h"
 #include "tests/unit/format_lists.h"
@@ -16,10 +16,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { WINDOW_BYTES = 4 * 1024 * 1024, NAME_TEXT = 256 };
+enum { WINDOW_BYTES = 4 * 1024 * 1024, NAME_TEXT = 256, ITEMS_MAX = 10000 };
 
-static const struct payload zero = {.kind = PAYLOAD_ZERO, .compressible = 1, .dedupe = 1};
-static const struct format_source zero_source = {.classes = &zero, .class_count = 1};
+/* The tool's tensors are all of one class. */
+static const struct payload zeros[FORMAT_CLASSES] = {
+    [TENSOR_WEIGHT] = {.kind = PAYLOAD_ZERO, .compressible = 1, .dedupe = 1}};
+static const struct format_source zero_source = {.classes = zeros};
 
 static _Noreturn void stop(const char *what, const char *why) {
     fprintf(stderr, "test_format_writer: %s: %s\n", what, why);
@@ -71,48 +73,34 @@ static uint64_t write_file(const char *path, const struct format_file *file,
 
 /* The tool. */
 
-static enum format_dtype find_dtype(const char *name) {
-    for (int i = 0; i < FORMAT_DTYPE_COUNT; i++) {
-        if (strcmp(format_dtypes[i].name, name) == 0) {
-            return (enum format_dtype)i;
-        }
-    }
-    stop(name, "no such dtype");
-}
-
-static uint64_t *read_shape(struct arena *arena, const char *text, uint32_t *dims) {
-    uint64_t *shape = arena_new(arena, FORMAT_DIMS_MAX, sizeof shape[0]);
+static void read_shape(const char *text, uint64_t shape[TENSOR_DIMENSIONS], uint32_t *dimensions) {
     char *end = (char *)(uintptr_t)text;
-    *dims = 0;
-    while (*end >= '0' && *end <= '9') {
-        shape[(*dims)++] = strtoull(end, &end, 10);
+    *dimensions = 0;
+    while (*end >= '0' && *end <= '9' && *dimensions < TENSOR_DIMENSIONS) {
+        shape[(*dimensions)++] = strtoull(end, &end, 10);
         end += *end == 'x' ? 1 : 0;
     }
-    return shape;
 }
 
-static struct format_tensor read_tensor(struct arena *arena, const char *line) {
-    char name[NAME_TEXT], dtype[NAME_TEXT], shape[NAME_TEXT], whole[NAME_TEXT], begin[NAME_TEXT];
-    int words = sscanf(line, "%255s %255s %255s %255s %255s", name, dtype, shape, whole, begin);
-    if (words < 3) {
+static struct tensor read_tensor(const char *line) {
+    char name[NAME_TEXT], type[NAME_TEXT], shape[NAME_TEXT], whole[NAME_TEXT], offset[NAME_TEXT];
+    int words = sscanf(line, "%255s %255s %255s %255s %255s", name, type, shape, whole, offset);
+    struct tensor tensor = {.datatype = words >= 3 ? datatype_find(type) : DATATYPE_UNSET};
+    if (tensor.datatype == DATATYPE_UNSET) {
         stop(line, "not a tensor");
     }
-    struct format_tensor tensor = {.name = arena_text(arena, name), .dtype = find_dtype(dtype)};
-    tensor.shape = read_shape(arena, shape, &tensor.dims);
-    tensor.bytes = format_dtypes[tensor.dtype].bytes;
-    for (uint32_t i = 0; i < tensor.dims; i++) {
-        tensor.bytes *= tensor.shape[i];
-    }
+    tensor_name_text(&tensor, name);
+    read_shape(shape, tensor.shape, &tensor.dimensions);
+    read_shape(words == 5 ? whole : shape, tensor.whole, &tensor.dimensions);
     if (words == 5) {
-        uint32_t dims;
-        tensor.whole_shape = read_shape(arena, whole, &dims);
-        tensor.part_begin = read_shape(arena, begin, &dims);
+        read_shape(offset, tensor.offset, &tensor.dimensions);
     }
+    tensor_count(&tensor);
     return tensor;
 }
 
 static struct list read_list(struct arena *arena, const char *path) {
-    enum { TENSORS_MAX = 100000 };
+    enum { TENSORS_MAX = 10000 };
     struct list list = {.tensors = arena_new(arena, TENSORS_MAX, sizeof list.tensors[0])};
     FILE *file = fopen(path, "r");
     if (file == NULL) {
@@ -120,18 +108,10 @@ static struct list read_list(struct arena *arena, const char *path) {
     }
     char line[5 * NAME_TEXT];
     while (list.count < TENSORS_MAX && fgets(line, sizeof line, file) != NULL) {
-        list.tensors[list.count++] = read_tensor(arena, line);
+        list.tensors[list.count++] = read_tensor(line);
     }
     fclose(file);
     return list;
-}
-
-static void print_text(const char *text) {
-    putchar('"');
-    for (; *text != '\0'; text++) {
-        printf(*text == '"' || *text == '\\' ? "\\%c" : "%c", *text);
-    }
-    putchar('"');
 }
 
 static void print_places(const struct list *list, const struct format_file *file, uint64_t sum) {
@@ -139,9 +119,8 @@ static void print_places(const struct list *list, const struct format_file *file
            (unsigned long long)file->size_bytes, (unsigned long long)sum,
            (unsigned long long)file->segment_count);
     for (uint64_t i = 0; i < list->count; i++) {
-        printf("%s{\"name\": ", i == 0 ? "" : ", ");
-        print_text(list->tensors[i].name);
-        printf(", \"offset\": %llu, \"bytes\": %llu}", (unsigned long long)file->places[i].offset,
+        printf("%s{\"name\": \"%s\", \"offset\": %llu, \"bytes\": %llu}", i == 0 ? "" : ", ",
+               list->tensors[i].name, (unsigned long long)file->places[i].offset,
                (unsigned long long)file->places[i].bytes);
     }
     printf("]}\n");
@@ -188,9 +167,7 @@ static int run_write(char **words, int count) {
 
 static int run_stream(char **words) {
     struct arena arena = {0};
-    uint64_t shape[] = {strtoull(words[1], NULL, 10)};
-    struct format_tensor tensor = {
-        .name = "t", .dtype = FORMAT_U8, .dims = 1, .shape = shape, .bytes = shape[0]};
+    struct tensor tensor = list_flat("t", DATATYPE_UINT8, strtoull(words[1], NULL, 10));
     struct list list = {.tensors = &tensor, .count = 1};
     struct format_file file;
     measure("raw", &list, NULL, &arena, &file);
@@ -201,7 +178,7 @@ static int run_stream(char **words) {
 
 static int run_dcp_checkpoint(char **words, int count) {
     struct arena arena = {0};
-    struct format_dcp_item *items = arena_new(&arena, 100000, sizeof items[0]);
+    struct format_dcp_item *items = arena_new(&arena, ITEMS_MAX, sizeof items[0]);
     uint64_t item_count = 0;
     struct format_file file;
     for (int rank = 0; rank + 1 < count; rank++) {
