@@ -1,6 +1,7 @@
 #include "metrics/report_drive.h"
 
 #include "base/units.h"
+#include "metrics/chart.h"
 #include "metrics/metric_rows.h"
 #include "metrics/text_lines.h"
 
@@ -39,32 +40,10 @@ void report_drive_passes(const struct result *result, FILE *stream) {
     }
 }
 
-void report_chart(const struct result *result, double top_seconds, uint32_t marks, FILE *stream) {
-    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    uint32_t count = result->checkpoint_count;
-    uint32_t group = count > marks ? (count + marks - 1) / marks : 1;
-    for (uint32_t i = 0; i < count; i += group) {
-        double sum = 0;
-        uint32_t filled = 0;
-        for (uint32_t k = i; k < i + group && k < count; k++) {
-            if (result->checkpoints[k].complete) {
-                sum += (double)result->checkpoints[k].duration_ns / 1e9;
-                filled++;
-            }
-        }
-        if (filled == 0) {
-            putc(' ', stream);
-            continue;
-        }
-        int index = top_seconds > 0 ? (int)ceil(sum / filled / top_seconds * 8) - 1 : 0;
-        fputs(blocks[index < 0 ? 0 : index > 7 ? 7 : index], stream);
-    }
-}
-
-static double longest_seconds(const struct result *result) {
+static uint64_t longest_ns(const struct result *result) {
     struct pass_record all;
     result_all_passes(result, &all);
-    return (double)all.max_ns / 1e9;
+    return all.max_ns;
 }
 
 static void compare_passes(const struct result *const *results, size_t count, uint32_t pass,
@@ -145,11 +124,12 @@ static void life_in_words(const struct result *result, FILE *stream) {
 
 void report_compare(const struct result *const *results, size_t count, FILE *stream) {
     uint32_t passes = 0;
-    double top = 0;
+    uint64_t top_ns = 0;
     for (size_t i = 0; i < count; i++) {
         uint32_t own = result_pass_count(results[i]);
         passes = own > passes ? own : passes;
-        top = fmax(top, longest_seconds(results[i]));
+        uint64_t longest = longest_ns(results[i]);
+        top_ns = longest > top_ns ? longest : top_ns;
     }
     fprintf(stream, "\ncomparison (simulated; relative to %s)\n%-*s %4s %6s %10s %10s %8s %10s %7s %11s\n",
             results[0]->drive.name, NAME_WIDTH, "drive", "pass", "ckpts", "mean s", "max s", "GB/s",
@@ -157,11 +137,12 @@ void report_compare(const struct result *const *results, size_t count, FILE *str
     for (uint32_t pass = 1; pass <= passes; pass++) {
         compare_passes(results, count, pass, stream);
     }
-    fprintf(stream, "\nseconds per checkpoint over the run, heights from 0 to %.1f s\n", top);
+    fprintf(stream, "\nseconds per checkpoint over the run, heights from 0 to %.1f s\n",
+            (double)top_ns / 1e9);
     for (size_t i = 0; i < count; i++) {
         fprintf(stream, "%-*s ", NAME_WIDTH, results[i]->drive.name);
-        report_chart(results[i], top, COMPARE_MARKS, stream);
-        putc('\n', stream);
+        uint32_t group = chart_write(results[i], top_ns, COMPARE_MARKS, stream);
+        fprintf(stream, " (a mark is %u)\n", group);
     }
     fputs("who slows, and when\n", stream);
     for (size_t i = 0; i < count; i++) {
@@ -177,15 +158,17 @@ void report_compare_csv(const struct result *const *results, size_t count, FILE 
     fputs("drive,pass,checkpoint,run_checkpoint,start_seconds,seconds,bytes_per_second,"
           "relative_to_first_drives_pass\n", stream);
     for (size_t i = 0; i < count; i++) {
+        struct pass_record first = {0}; /* the first drive's, of the pass of the line */
         for (uint32_t k = 0; k < results[i]->checkpoint_count; k++) {
             const struct checkpoint_record *record = &results[i]->checkpoints[k];
-            struct pass_record first;
-            result_pass(results[0], record->pass, &first);
+            if (record->pass != first.pass) {
+                result_pass(results[0], record->pass, &first);
+            }
             double seconds = (double)record->duration_ns / 1e9;
             fprintf(stream, "%s,%u,%u,%u,%.9f,%.9f,%.0f,", results[i]->drive.name, record->pass,
                     record->checkpoint, k + 1, (double)record->start_ns / 1e9, seconds,
                     (double)record->bytes / seconds);
-            if (first.checkpoints > 0) { /* against the mean of the first drive's same pass */
+            if (first.checkpoints > 0) {
                 fprintf(stream, "%.6f", seconds / first.mean_seconds);
             }
             putc('\n', stream);

@@ -16,8 +16,4 @@ void report_compare(const struct result *const *results, size_t count, FILE *str
 /* One line per drive and checkpoint, for plotting. */
 void report_compare_csv(const struct result *const *results, size_t count, FILE *stream);
 
-/* Seconds per complete checkpoint as a line of block characters, heights from 0 to top_seconds (0: the
- * run's own maximum), at most `marks` of them. */
-void report_chart(const struct result *result, double top_seconds, uint32_t marks, FILE *stream);
-
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "metrics/chart.h"
 #include "metrics/metric_rows.h"
 #include "metrics/text_lines.h"
 #include "metrics/truth.h"
@@ -28,53 +29,14 @@ static void write_pass_table(const struct result *result, FILE *stream) {
           stream);
 }
 
-/* One block character per checkpoint, or per group of them; passes stand apart. Height counts from
- * zero, so that half the height is half the time. */
-struct chart {
-    FILE *stream;
-    uint64_t max_ns, sum_ns;
-    uint32_t group, filled, pass;
-};
-
-static void chart_flush(struct chart *chart) {
-    static const char *const blocks[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    if (chart->filled == 0) {
-        return;
-    }
-    double height = (double)chart->sum_ns / chart->filled / (double)chart->max_ns;
-    int index = (int)ceil(height * 8) - 1;
-    fputs(blocks[index < 0 ? 0 : index > 7 ? 7 : index], chart->stream);
-    chart->sum_ns = 0;
-    chart->filled = 0;
-}
-
-static void chart_add(struct chart *chart, const struct checkpoint_record *checkpoint) {
-    if (chart->pass != 0 && checkpoint->pass != chart->pass) {
-        chart_flush(chart);
-        putc(' ', chart->stream);
-    }
-    chart->pass = checkpoint->pass;
-    chart->sum_ns += checkpoint->duration_ns;
-    if (++chart->filled == chart->group) {
-        chart_flush(chart);
-    }
-}
-
 static void write_chart(const struct result *result, FILE *stream) {
     struct pass_record all;
     result_all_passes(result, &all);
     if (all.checkpoints < CHART_LEAST || all.max_ns == 0) {
         return;
     }
-    uint32_t group = (all.checkpoints + CHART_MARKS - 1) / CHART_MARKS;
-    struct chart chart = {.stream = stream, .max_ns = all.max_ns, .group = group};
     fprintf(stream, "%-*s", TEXT_LABEL, "seconds");
-    for (uint32_t i = 0; i < result->checkpoint_count; i++) {
-        if (result->checkpoints[i].complete) {
-            chart_add(&chart, &result->checkpoints[i]);
-        }
-    }
-    chart_flush(&chart);
+    uint32_t group = chart_write(result, all.max_ns, CHART_MARKS, stream);
     fprintf(stream,
             "\n%*sa mark is %s%u checkpoint%s; the highest is %.3f s, heights count from 0\n",
             TEXT_LABEL, "", group > 1 ? "the mean of up to " : "", group, group > 1 ? "s" : "",

@@ -63,7 +63,9 @@ double drive_mixing(const struct drive_sheet *sheet, uint32_t streams) {
         const struct mixing_point *a = &points[right - 1], *b = &points[right];
         double slope = fmin(0, log(b->rate / a->rate) / log(b->streams / a->streams));
         rate = b->rate * pow(n / b->streams, slope);
-        rate = slope == 0 ? fmin(a->rate, b->rate) : rate;
+    }
+    for (int i = 0; i < count && points[i].streams <= n; i++) {
+        rate = fmin(rate, points[i].rate); /* a rate measured higher under more jobs is scatter */
     }
     return fmin(1, rate / full);
 }
