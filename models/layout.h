@@ -72,8 +72,9 @@ struct layout {
     bool no_master;        /* the weights themselves are what the optimizer works on */
     bool even_stages;      /* layers must divide among pipeline stages */
     bool tied_copy;        /* the copy of a tied embedding is written by the last stage */
-    enum weight_style style;
-    enum datatype model_datatype; /* where nobody says otherwise; UNSET: the config's */
+    bool gathers;          /* the model is put together again: tp, pp and ep are 1 */
+    enum weight_style style, style_split; /* the latter where tp, pp or ep are above 1 */
+    enum datatype model_datatype;         /* where nobody says otherwise; UNSET: the config's */
     /* --vocab-divisible-by of the framework, and where tp or pp are above 1; 0: no padding. */
     uint64_t vocab_divisor, vocab_divisor_split;
 
@@ -99,7 +100,8 @@ struct layout {
                    struct shard_marker *marker, struct text_sink *sink);
 };
 
-extern const struct layout layout_dlio2, layout_dlio;
+extern const struct layout layout_dlio2, layout_dlio, layout_megatron, layout_megatron_dist,
+    layout_deepspeed, layout_fsdp, layout_hf;
 
 /* The registry: a NULL-terminated table. */
 extern const struct layout *const layouts[];

@@ -380,6 +380,7 @@ const struct layout layout_dlio = {
     .zero_of_config = true,
     .flat = true,
     .style = STYLE_MEGATRON,
+    .style_split = STYLE_MEGATRON,
     .tensors = file_tensors,
     .tensor = file_tensor,
     .about = "today's DLIO and MLPerf Storage: fp16 model, fp32 optimizer, 14 bytes per parameter",

@@ -168,6 +168,7 @@ const struct layout layout_dlio2 = {
     .zero_of_config = true,
     .flat = true,
     .style = STYLE_MEGATRON,
+    .style_split = STYLE_MEGATRON,
     .model_datatype = DATATYPE_INT8,
     .tensors = file_tensors,
     .tensor = file_tensor,

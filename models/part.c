@@ -77,14 +77,19 @@ static void fill_weight(const struct plan *plan, const struct weight *weight,
     }
     out->each[MODE_WEIGHTS] = 1;
     out->each[MODE_PARAMETERS] = weight->buffer ? 0 : 1;
+    out->each[MODE_BUFFERS] = weight->buffer ? 1 : 0;
     out->each[MODE_STATES] = weight->buffer ? 0 : plan->states[out->weight.matrix].count;
 }
 
 static bool passes(const struct part_weight *weight, enum part_filter filter) {
-    bool expert = weight->weight.expert;
+    bool expert = weight->weight.expert, cut = weight->weight.cut != CUT_NONE;
     switch (filter) {
     case FILTER_DENSE: return !expert;
-    case FILTER_CUT: return expert || weight->weight.cut != CUT_NONE;
+    case FILTER_CUT: return cut;
+    case FILTER_CUT_OR_EXPERT: return cut || expert;
+    case FILTER_DENSE_CUT: return cut && !expert;
+    case FILTER_EXPERTS: return expert;
+    case FILTER_EXPERTS_CUT: return cut && expert;
     default: return true;
     }
 }
@@ -152,7 +157,7 @@ void parts_build(struct plan *plan, struct arena *arena) {
             count = model.given.count;
         } else if (model.family != NULL && model.layers > 0 &&
                    (kind != PART_MOE_LAYER || model.experts > 0)) {
-            count = weight_list(&model, kind, plan->layout->style, list);
+            count = weight_list(&model, kind, plan->style, list);
         }
         struct part_weight *all = arena_new(arena, count + 1, sizeof *all);
         for (size_t i = 0; i < count; i++) {

@@ -13,7 +13,11 @@
 enum part_filter {
     FILTER_ALL,
     FILTER_DENSE, /* without routed experts */
-    FILTER_CUT,   /* what tensor or expert parallelism cuts: not equal on all TP ranks */
+    FILTER_CUT,   /* what tensor parallelism cuts: not equal on all TP ranks */
+    FILTER_CUT_OR_EXPERT,
+    FILTER_DENSE_CUT,
+    FILTER_EXPERTS,
+    FILTER_EXPERTS_CUT,
     FILTER_COUNT,
 };
 
@@ -22,6 +26,7 @@ enum part_mode {
     MODE_WEIGHTS,    /* itself */
     MODE_STATES,     /* its optimizer states */
     MODE_PARAMETERS, /* itself unless it is a buffer */
+    MODE_BUFFERS,    /* itself if it is one */
     MODE_COUNT,
 };
 

@@ -46,6 +46,7 @@ struct plan {
     const struct layout *layout;
     double scale;
     uint64_t vocab; /* padded */
+    enum weight_style style;
     enum datatype model_datatype, optimizer_datatype;
     enum optimizer_kind optimizer;
     struct state_list states[2]; /* of a weight; [1]: of Muon's matrices */

@@ -33,12 +33,13 @@ static enum status check_sizes(const struct parallelism *parallelism, struct err
 
 static enum status resolve_sizes(const struct plan_request *request, struct plan *plan,
                                  struct error *err) {
-    const struct parallelism *config = &plan->model.parallelism;
+    static const struct parallelism nothing = {0};
+    const struct parallelism *config = plan->layout->gathers ? &nothing : &plan->model.parallelism;
     uint64_t tp = first_given(request->tp, config->tp);
     plan->parallelism = (struct parallelism){
         .tp = tp,
         .pp = first_given(request->pp, config->pp),
-        .dp = first_given(request->dp, config->dp),
+        .dp = first_given(request->dp, plan->model.parallelism.dp),
         .cp = first_given(request->cp, 1),
         .ep = first_given(request->ep, 1),
         .etp = first_given(request->etp, tp), /* Megatron's default, not 1 */
@@ -46,6 +47,14 @@ static enum status resolve_sizes(const struct plan_request *request, struct plan
         .first_layers = request->first_stage_layers,
         .last_layers = request->last_stage_layers,
     };
+    bool split = tp > 1 || plan->parallelism.pp > 1;
+    bool framework = split || plan->parallelism.ep > 1;
+    plan->style = framework ? plan->layout->style_split : plan->layout->style;
+    if (split && plan->layout->gathers) {
+        return error_set(err, ERR_USAGE,
+                         "--tp %llu and --pp %llu: --layout %s gathers the model; 1 is allowed",
+                         (ull)tp, (ull)plan->parallelism.pp, plan->layout->name);
+    }
     return check_sizes(&plan->parallelism, err);
 }
 
@@ -92,9 +101,12 @@ static enum status resolve_zero(const struct plan_request *request, struct plan 
                          (ull)zero);
     }
     if (zero < layout->zero_least || zero > layout->zero_most) {
-        return error_set(err, ERR_USAGE,
-                         "--zero %llu does not go with --layout %s; %llu to %llu is allowed",
-                         (ull)zero, layout->name, (ull)layout->zero_least, (ull)layout->zero_most);
+        char allowed[ALLOWED_TEXT];
+        snprintf(allowed, sizeof allowed,
+                 layout->zero_least == layout->zero_most ? "%llu" : "%llu to %llu",
+                 (ull)layout->zero_least, (ull)layout->zero_most);
+        return error_set(err, ERR_USAGE, "--zero %llu does not go with --layout %s; %s is allowed",
+                         (ull)zero, layout->name, allowed);
     }
     if (zero == 3 && plan->parallelism.pp > 1 && !layout->zero_of_weights) {
         return error_set(err, ERR_USAGE,
@@ -342,7 +354,7 @@ static enum status check_weights(const struct plan *plan, struct error *err) {
         if (part == PART_MOE_LAYER && model.experts == 0) {
             continue;
         }
-        size_t count = weight_list(&model, part, plan->layout->style, weights);
+        size_t count = weight_list(&model, part, plan->style, weights);
         for (size_t i = 0; i < count; i++) {
             if (check_weight(plan, &weights[i], err) != OK) {
                 return ERR_USAGE;

@@ -121,20 +121,29 @@ static void add_latent_attention(struct lister *lister) {
     add_matrix(lister, ROLE_OUT, h, times(n, model->v_head), 1);
 }
 
-/* `in` is the first of eight roles: gate and up in one, gate, up, down, each with its bias. */
+/* `in` is the first of eight roles: gate and up in one, gate, up, down, each with its bias. Where
+ * they are called w1, w2, w3, the second is down. */
 static void add_mlp(struct lister *lister, enum weight_role in, uint64_t ffn, bool bias) {
     const struct family *family = lister->model->family;
     uint64_t h = lister->model->hidden;
-    if (!family->gated) {
-        add_linear(lister, in, ffn, h, 0, bias);
-    } else if (together(lister, family->gate_together ||
-                                    (in == ROLE_EXPERT_IN && family->experts_stacked))) {
-        add_linear(lister, in, times(2, ffn), h, 0, bias);
-    } else {
-        add_linear(lister, in + (ROLE_MLP_GATE - ROLE_MLP_IN), ffn, h, 0, bias);
-        add_linear(lister, in + (ROLE_MLP_UP - ROLE_MLP_IN), ffn, h, 0, bias);
+    enum weight_role down = in + (ROLE_MLP_DOWN - ROLE_MLP_IN);
+    bool apart =
+        family->gated && !together(lister, family->gate_together ||
+                                               (in == ROLE_EXPERT_IN && family->experts_stacked));
+    bool numbered = lister->names == NAMES_MIXTRAL || lister->names == NAMES_TITAN;
+    if (!apart) {
+        add_linear(lister, in, family->gated ? times(2, ffn) : ffn, h, 0, bias);
+        add_linear(lister, down, h, ffn, 1, bias);
+        return;
     }
-    add_linear(lister, in + (ROLE_MLP_DOWN - ROLE_MLP_IN), h, ffn, 1, bias);
+    add_linear(lister, in + (ROLE_MLP_GATE - ROLE_MLP_IN), ffn, h, 0, bias);
+    if (numbered) {
+        add_linear(lister, down, h, ffn, 1, bias);
+    }
+    add_linear(lister, in + (ROLE_MLP_UP - ROLE_MLP_IN), ffn, h, 0, bias);
+    if (!numbered) {
+        add_linear(lister, down, h, ffn, 1, bias);
+    }
 }
 
 /* All experts of a layer in one: a dimension in front. Hugging Face's are [expert, in, out]. */
@@ -181,23 +190,51 @@ static void add_experts(struct lister *lister) {
     }
 }
 
+static void add_norms(struct lister *lister, enum weight_role first) {
+    const struct architecture *model = lister->model;
+    for (enum weight_role i = first; i < model->norms; i++) {
+        add_norm(lister, ROLE_NORM_1 + 2 * i, model->hidden);
+    }
+}
+
+/* Where a layer's norms are defined behind all else, files have them there; it moves the boundaries
+ * of Hugging Face's shards. */
+static bool norms_last(const struct lister *lister) {
+    switch (lister->names) {
+    case NAMES_LLAMA:
+    case NAMES_MIXTRAL:
+    case NAMES_QWEN2_MOE:
+    case NAMES_FALCON:
+    case NAMES_GPT_OSS:
+    case NAMES_LLAMA4:
+    case NAMES_TITAN: return true;
+    default: return false;
+    }
+}
+
 static void add_layer(struct lister *lister, bool moe) {
     const struct architecture *model = lister->model;
     const struct family *family = model->family;
-    add_norm(lister, ROLE_NORM_1, model->hidden);
+    bool last = norms_last(lister);
+    if (!last) {
+        add_norm(lister, ROLE_NORM_1, model->hidden);
+    }
     if (family->mla) {
         add_latent_attention(lister);
     } else {
         add_attention(lister);
     }
-    for (enum weight_role i = 1; i < model->norms; i++) {
-        add_norm(lister, ROLE_NORM_1 + 2 * i, model->hidden);
+    if (!last) {
+        add_norms(lister, 1);
     }
     if (moe) {
         add_experts(lister);
     } else {
         add_mlp(lister, ROLE_MLP_IN, model->dense_ffn > 0 ? model->dense_ffn : model->ffn,
                 family->mlp_bias || model->mlp_bias);
+    }
+    if (last) {
+        add_norms(lister, 0);
     }
 }
 

@@ -7,6 +7,7 @@
 
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,8 @@ static void check_sums(const struct plan *plan) {
             struct shard_file file;
             plan_file(plan, rank, i, 1, &file);
             bytes += file.bytes;
-            model += file.kind == SHARD_MODEL ? file.bytes : 0;
+            model += file.bytes - file.optimizer_bytes;
+            assert_true(file.kind == SHARD_MODEL || file.optimizer_bytes == file.bytes);
             largest = file.bytes > largest ? file.bytes : largest;
             const char *slash = strrchr(file.path, '/');
             assert_ptr_equal(file.name, slash != NULL ? slash + 1 : file.path);
@@ -174,6 +176,153 @@ static void run_case(uint64_t *state, struct arena *arena) {
     check_whole(&plan);
 }
 
+/* Sizes that the frameworks' layouts can cut: multiples of tp, and experts of ep. */
+static void write_even_model(FILE *file, uint64_t *state, const struct plan_request *request,
+                             uint64_t layers) {
+    static const char *const names[] = {"llama", "qwen2",       "mixtral", "gpt2",
+                                        "opt",   "deepseek_v3", "gpt_oss", "gemma3_text"};
+    uint64_t tp = request->tp, heads = tp * pick(state, 1, 4);
+    fprintf(file, "family: %s\nhidden_size: %llu\nnum_hidden_layers: %llu\nhead_dim: %llu\n",
+            names[pick(state, 0, 7)], (unsigned long long)pick(state, 1, 300),
+            (unsigned long long)layers, (unsigned long long)(tp * pick(state, 1, 20)));
+    fprintf(file, "intermediate_size: %llu\nvocab_size: %llu\nnum_attention_heads: %llu\n",
+            (unsigned long long)(tp * pick(state, 1, 99)), (unsigned long long)pick(state, 1, 999),
+            (unsigned long long)heads);
+    fprintf(file, "num_key_value_heads: %llu\n", (unsigned long long)(pick(state, 0, 1) ? 1 : tp));
+    if (request->ep > 1 || pick(state, 0, 1) == 1) {
+        fprintf(file,
+                "num_local_experts: %llu\ndecoder_sparse_step: %llu\n"
+                "first_k_dense_replace: %llu\nn_shared_experts: %llu\n",
+                (unsigned long long)(request->ep * pick(state, 1, 4)),
+                (unsigned long long)pick(state, 1, 3), (unsigned long long)pick(state, 0, 5),
+                (unsigned long long)pick(state, 0, 2));
+    }
+    fputs("n_positions: 77\nkv_lora_rank: 13\nqk_nope_head_dim: 7\nqk_rope_head_dim: 5\n"
+          "v_head_dim: 11\n",
+          file);
+    if (pick(state, 0, 1) == 1) {
+        fputs("q_lora_rank: 17\n", file);
+    }
+}
+
+/* A tensor of a checkpoint whose files are parts of whole ones. */
+struct piece {
+    char name[TENSOR_NAME];
+    uint64_t elements, whole, bytes;
+    enum tensor_class class;
+};
+
+static int compare_pieces(const void *left, const void *right) {
+    return strcmp(((const struct piece *)left)->name, ((const struct piece *)right)->name);
+}
+
+static struct piece *gather(const struct plan *plan, uint64_t *count) {
+    uint64_t room = 0;
+    struct piece *pieces = NULL;
+    *count = 0;
+    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
+        for (uint64_t i = 0; i < plan->shares[rank].files; i++) {
+            uint64_t tensors = plan_tensors(plan, rank, i);
+            room += tensors;
+            pieces = realloc(pieces, (room + 1) * sizeof *pieces);
+            for (uint64_t k = 0; k < tensors; k++) {
+                struct tensor tensor;
+                plan_tensor(plan, rank, i, k, &tensor);
+                struct piece *piece = &pieces[(*count)++];
+                *piece = (struct piece){.elements = tensor.elements,
+                                        .whole = 1,
+                                        .bytes = tensor.bytes,
+                                        .class = tensor.class};
+                strcpy(piece->name, tensor.name);
+                for (uint32_t d = 0; d < tensor.dimensions; d++) {
+                    piece->whole *= tensor.whole[d];
+                }
+            }
+        }
+    }
+    qsort(pieces, *count, sizeof *pieces, compare_pieces);
+    return pieces;
+}
+
+/* What a distributed checkpoint's files hold of a tensor is all of it, once; and all weights
+ * together are the model's, its vocabulary padded. */
+static void check_cover(const struct plan *plan) {
+    uint64_t count, weights = 0;
+    struct piece *pieces = gather(plan, &count);
+    for (uint64_t i = 0; i < count;) {
+        uint64_t sum = 0, first = i;
+        for (; i < count && strcmp(pieces[i].name, pieces[first].name) == 0; i++) {
+            assert_int_equal(pieces[i].whole, pieces[first].whole);
+            sum += pieces[i].elements;
+        }
+        if (sum != pieces[first].whole) {
+            fail_msg("%s, %s: %llu of %llu elements", plan->layout->name, pieces[first].name,
+                     (unsigned long long)sum, (unsigned long long)pieces[first].whole);
+        }
+        weights += pieces[first].class == TENSOR_WEIGHT ? pieces[first].whole : 0;
+    }
+    struct architecture padded = plan->model;
+    padded.vocab = plan->vocab;
+    if (plan->scale >= 1) {
+        assert_int_equal(weights, architecture_parameters(&padded));
+    }
+    free(pieces);
+}
+
+static void pick_parallelism(uint64_t *state, struct plan_request *request, uint64_t layers) {
+    const struct layout *layout = layout_find(request->layout);
+    unsigned takes = layout->takes;
+    request->tp = layout->gathers ? 1 : UINT64_C(1) << pick(state, 0, 2);
+    request->dp = UINT64_C(1) << pick(state, 0, 3);
+    request->cp = (takes & TAKES_CP) != 0 ? pick(state, 1, 2) : 1;
+    request->ep = (takes & TAKES_EP) != 0 ? UINT64_C(1) << pick(state, 0, 2) : 1;
+    request->etp = (takes & TAKES_EP) != 0 && pick(state, 0, 1) == 1 ? 1 : 0;
+    request->pp = layout->gathers ? 1 : pick(state, 1, layers < 4 ? layers : 4);
+    request->vpp = (takes & TAKES_VPP) != 0 && request->pp > 1 ? pick(state, 1, 2) : 1;
+    if ((takes & TAKES_UNEVEN) != 0 && request->pp > 1 && pick(state, 0, 2) == 0) {
+        request->first_stage_layers = pick(state, 1, layers);
+    }
+    request->vocab_divisible_by = (takes & TAKES_VOCAB) != 0 ? pick(state, 1, 9) : 0;
+    request->zero_stage = pick(state, layout->zero_least, layout->zero_most);
+    do {
+        request->optimizer = (int)pick(state, 0, OPTIMIZER_COUNT - 1);
+    } while (request->optimizer != 0 && (layout->optimizers & 1U << request->optimizer) == 0);
+    request->model_datatype =
+        request->optimizer == OPTIMIZER_ADAM_FP32 ? 0 : (int)pick(state, 0, DATATYPE_FP32);
+}
+
+/* Returns whether the request could be met. */
+static bool run_framework_case(const char *layout, uint64_t *state) {
+    struct arena arena = {0};
+    char path[] = "/tmp/ckptsim-test-XXXXXX.yaml";
+    uint64_t layers = pick(state, 1, 12);
+    struct plan_request request = {.model = path, .layout = layout};
+    pick_parallelism(state, &request, layers);
+    request.scale = pick(state, 0, 2) == 0 ? 0.03 : 1;
+    FILE *file = fdopen(mkstemps(path, 5), "w");
+    assert_non_null(file);
+    write_even_model(file, state, &request, layers);
+    fclose(file);
+    struct plan plan;
+    struct error err = {0};
+    bool met = plan_build(&request, &arena, &plan, &err) == OK;
+    unlink(path);
+    if (met) {
+        check_sums(&plan);
+        check_all_tensors(&plan);
+        check_paths(&plan);
+        bool distributed = strcmp(layout, "megatron-dist") == 0 || strcmp(layout, "fsdp") == 0;
+        if (distributed || strcmp(layout, "hf") == 0) {
+            check_cover(&plan);
+        }
+    } else {
+        assert_int_equal(err.status, ERR_USAGE);
+        assert_non_null(strstr(err.text, "--"));
+    }
+    arena_fini(&arena);
+    return met;
+}
+
 static uint64_t start_seed(void) {
     const char *given = getenv("SEED");
     uint64_t seed = given != NULL ? strtoull(given, NULL, 10) : (uint64_t)time(NULL);
@@ -188,6 +337,19 @@ static void files_shares_and_totals_agree(void **unused) {
         struct arena arena = {0};
         run_case(&state, &arena);
         arena_fini(&arena);
+    }
+}
+
+static void frameworks_cover_their_models(void **unused) {
+    (void)unused;
+    uint64_t state = start_seed();
+    for (size_t i = 0; layouts[i] != NULL; i++) {
+        int met = 0;
+        for (int k = 0; k < CASES && !layouts[i]->flat; k++) {
+            met += run_framework_case(layouts[i]->name, &state);
+        }
+        print_message("# %s: %d of %d built\n", layouts[i]->name, met, CASES);
+        assert_true(met > CASES / 20 || layouts[i]->flat);
     }
 }
 
@@ -249,6 +411,7 @@ static void huge_models_are_right_or_refused(void **unused) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(files_shares_and_totals_agree),
+        cmocka_unit_test(frameworks_cover_their_models),
         cmocka_unit_test(huge_models_are_right_or_refused),
     };
     return cmocka_run_group_tests_name("plan_sums", tests, NULL, NULL);
