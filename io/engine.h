@@ -4,6 +4,7 @@
 #include "base/error.h"
 #include "base/facts.h"
 #include "io/folder.h"
+#include "io/format.h"
 #include "io/payload.h"
 
 #include <stdbool.h>
@@ -17,20 +18,26 @@
  *
  * Rules (held by tests/contract):
  * 1. A request belongs to the engine from submit until wait returns it. Nothing is allocated for it.
- * 2. Requests of one rank begin in the order they were submitted. Writes may overlap and finish in
- *    any order; every other operation of a rank is submitted alone, with none of its requests under way.
+ * 2. Requests of one rank begin in the order they were submitted. Writes, reads and copies may overlap
+ *    and finish in any order; every other operation of a rank is submitted alone, with none of its
+ *    requests under way.
  * 3. Every submitted request comes back exactly once, failed or not.
  * 4. end_ns >= begin_ns, both on the engine's own clock, which starts near 0 at open.
  * 5. Failure is a value: error holds an errno, done_bytes what was written before it. A failed
  *    IO_OPEN leaves no open file, but perhaps an empty one in the folder.
- * 6. Payload is written at multiples of PAYLOAD_BLOCK and in whole blocks, except at the file's end.
- *    A literal may have any length but, outside plain files, has its blocks for itself: what is left
- *    of its last block becomes zero. */
+ * 6. Payload is written and read at multiples of PAYLOAD_BLOCK and in whole blocks, except at the
+ *    file's end. A literal may have any length but, outside plain files, has its blocks for itself:
+ *    what is left of its last block becomes zero.
+ * 7. The bytes of a rank's writes and copies are made one after the other, in the order of submission:
+ *    a format's checksums depend on it. */
 
 enum io_op {
-    IO_OPEN,     /* opens request->file for writing as file->mode says, preallocating if configured */
-    IO_WRITE,    /* [offset, offset+length) of file: payload of file->stream, or request->literal */
+    IO_OPEN,     /* opens request->file as file->mode says, preallocating if configured */
+    IO_WRITE,    /* [offset, offset+length) of file: its content, or request->literal or ->memory */
+    IO_READ,     /* the same of a file opened for IO_READING, compared with its content if file->check */
+    IO_COPY,     /* the same of file's content into request->memory; file need not be open */
     IO_SYNC,     /* everything of file reaches the medium; buffered data then leaves the page cache */
+    IO_COLD,     /* file's pages leave the page cache; done_bytes: those that are still there */
     IO_CLOSE,
     IO_REMOVE,   /* path; ENOENT is reported like any error */
     IO_RENAME,   /* path to new_path */
@@ -43,6 +50,7 @@ enum io_mode {
     IO_TRUNCATE,  /* created, or cut to nothing first */
     IO_OVERWRITE, /* created, or written in place */
     IO_EXISTING,  /* must exist; for a later sync */
+    IO_READING,   /* must exist */
 };
 
 /* An open file of a rank. The job fills the first part and keeps it unchanged from IO_OPEN to
@@ -51,10 +59,14 @@ struct io_file {
     const char *path;
     uint64_t size_bytes; /* what it will hold in the end */
     uint64_t stream;     /* payload key */
+    const struct format_file *format; /* where its payload and literals lie; NULL: payload alone */
+    struct format_crc *crcs;          /* format->crc_count of them, after format_begin */
     enum io_mode mode;
     bool plain;          /* a small file of text (manifest): buffered, never preallocated */
+    bool check;          /* IO_READ compares what it reads with what was written */
     /* The engine's: */
-    uint64_t sum;        /* checksum over all completed payload writes, updated before wait returns */
+    uint64_t sum;        /* checksum over all content written, copied or read without an error, but for
+                            literals and memory that is written; updated before wait returns */
     int fd, fd_slot;
     bool direct;         /* opened with O_DIRECT */
     bool tail_padded;    /* the last block was written whole and is to be cut to size_bytes */
@@ -66,15 +78,19 @@ struct io_request {
     uint32_t rank;
     struct io_file *file;
     const char *path, *new_path;
-    const void *literal;   /* IO_WRITE: these bytes instead of payload; valid until completion */
+    const void *literal;   /* IO_WRITE: these bytes instead of content; valid until completion */
+    /* IO_WRITE: these bytes instead of content; IO_READ, IO_COPY: where it goes. At a multiple of
+     * PAYLOAD_BLOCK, with room for whole blocks; what IO_WRITE finds behind length_bytes becomes zero. */
+    void *memory;
     uint64_t offset, length_bytes;
     uint64_t pause_ns;
     /* Set by the engine on completion: */
-    int error;             /* 0 or an errno */
+    int error;             /* 0 or an errno; of IO_READ also ENODATA: the file ends too early, and
+                              EBADMSG: not what was written, done_bytes counts what is right */
     bool short_write;      /* the kernel took less than asked without an error */
     uint64_t done_bytes;
     uint64_t begin_ns, end_ns; /* around the system call, payload not included */
-    uint64_t payload_ns;   /* time the worker spent making payload and checksum */
+    uint64_t payload_ns;   /* time the worker spent making, or comparing, content and checksum */
     /* The engine's: */
     struct io_request *next;
     uint64_t sum;
@@ -93,6 +109,7 @@ struct engine_config {
     bool preallocate;
     bool sync;             /* IO_SYNC will come: buffered writes may be pushed out early */
     struct payload payload;
+    struct payload classes[FORMAT_CLASSES]; /* of files with a format: payload, class by class */
     const struct folder *folder; /* NULL for engines that reach no directory */
     uint64_t quota_bytes;  /* shim: ENOSPC when more than this is held; 0: none */
     const char *faults;    /* shim: see shim_faults.h; NULL: none */

@@ -38,7 +38,8 @@ static void null_submit(struct engine *base, struct io_request *request) {
     request->begin_ns = request->end_ns = now_ns;
     request->error = 0;
     request->short_write = false;
-    request->done_bytes = request->op == IO_WRITE ? request->length_bytes : 0;
+    bool content = request->op == IO_WRITE || request->op == IO_READ || request->op == IO_COPY;
+    request->done_bytes = content ? request->length_bytes : 0;
     request->payload_ns = 0;
     request->sum = 0;
     if (request->op == IO_OPEN) {

@@ -98,6 +98,24 @@ static void begin_write(struct uring_worker *worker, struct uring_slot *slot) {
     request->begin_ns = perform_now(perform);
 }
 
+static void begin_read(struct uring_worker *worker, struct uring_slot *slot) {
+    struct perform *perform = &worker->engine->worker.perform;
+    struct io_request *request = slot->request;
+    void *bytes = perform_read_buffer(request, slot->buffer);
+    struct io_uring_sqe *sqe = next_sqe(worker);
+    int fd = request->file->fd;
+    unsigned length = (unsigned)perform_read_length(request);
+    if (worker->buffers_registered && bytes == slot->buffer) {
+        io_uring_prep_read_fixed(sqe, fd, bytes, length, request->offset, (int)slot->index);
+    } else {
+        io_uring_prep_read(sqe, fd, bytes, length, request->offset);
+    }
+    io_uring_sqe_set_data(sqe, slot);
+    worker->prepared_bytes += length;
+    request->sum = 0;
+    request->begin_ns = perform_now(perform);
+}
+
 /* fsync through the ring. False, with the request's error set, where it cannot even begin. */
 static bool begin_sync(struct uring_worker *worker, struct uring_slot *slot) {
     struct perform *perform = &worker->engine->worker.perform;
@@ -125,6 +143,8 @@ static void begin_in_ring(struct uring_worker *worker, struct io_request *reques
     slot->request = request;
     if (request->op == IO_WRITE) {
         begin_write(worker, slot);
+    } else if (request->op == IO_READ) {
+        begin_read(worker, slot);
     } else if (!begin_sync(worker, slot)) {
         free_slot(worker, slot);
         put_done(worker, request);
@@ -139,7 +159,8 @@ static bool begin_next(struct uring_worker *worker) {
     if (request == NULL) {
         return false;
     }
-    bool in_ring = request->op == IO_WRITE || request->op == IO_SYNC;
+    bool in_ring =
+        request->op == IO_WRITE || request->op == IO_READ || request->op == IO_SYNC;
     if (in_ring && worker->free_slots == NULL) {
         return false;
     }
@@ -161,6 +182,9 @@ static void end_slot(struct uring_worker *worker, struct uring_slot *slot, int r
     request->end_ns = perform_now(perform);
     if (request->op == IO_WRITE) {
         perform_settle_write(perform, request, &slot->write, result);
+    } else if (request->op == IO_READ) {
+        void *bytes = perform_read_buffer(request, slot->buffer);
+        perform_settle_read(perform, request, bytes, result);
     } else {
         request->error = result < 0 ? -result : 0;
         perform_after_sync(request->file);

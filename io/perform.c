@@ -3,6 +3,8 @@
 #include "io/perform.h"
 
 #include "base/check.h"
+#include "io/content.h"
+#include "io/residency.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -75,11 +77,18 @@ static int shape(struct perform *perform, const struct io_file *file, int fd) {
     return error;
 }
 
-static int open_file(struct perform *perform, struct io_file *file) {
-    int flags = O_WRONLY;
-    if (file->mode != IO_EXISTING) {
-        flags |= O_CREAT | (file->mode == IO_TRUNCATE ? O_TRUNC : 0);
+static int open_flags(enum io_mode mode) {
+    switch (mode) {
+    case IO_TRUNCATE: return O_WRONLY | O_CREAT | O_TRUNC;
+    case IO_OVERWRITE: return O_WRONLY | O_CREAT;
+    case IO_EXISTING: return O_WRONLY;
+    case IO_READING: break;
     }
+    return O_RDONLY;
+}
+
+static int open_file(struct perform *perform, struct io_file *file) {
+    int flags = open_flags(file->mode);
     file->direct = perform->direct && !file->plain && file->mode != IO_EXISTING;
     file->tail_padded = false;
     file->sum = 0;
@@ -89,13 +98,24 @@ static int open_file(struct perform *perform, struct io_file *file) {
     if (fd < 0) {
         return -fd;
     }
-    int error = file->mode == IO_EXISTING ? 0 : shape(perform, file, fd);
+    bool writes = file->mode == IO_TRUNCATE || file->mode == IO_OVERWRITE;
+    int error = writes ? shape(perform, file, fd) : 0;
     if (error != 0) {
         close(fd);
         return error;
     }
     file->fd = fd;
     return 0;
+}
+
+/* Content. */
+
+static void do_copy(const struct perform *perform, struct io_request *request) {
+    uint64_t begin_ns = uv_hrtime();
+    request->sum = content_make(&perform->config, request, request->memory);
+    request->payload_ns = uv_hrtime() - begin_ns;
+    request->done_bytes = request->length_bytes;
+    request->error = 0;
 }
 
 /* Writing. */
@@ -108,15 +128,16 @@ static const void *literal_bytes(const struct io_request *request, void *buffer)
     return buffer;
 }
 
-static const void *payload_bytes(const struct perform *perform, struct io_request *request,
+static const void *content_bytes(const struct perform *perform, struct io_request *request,
                                  void *buffer) {
-    const struct payload *payload = &perform->config.payload;
-    if (payload->kind == PAYLOAD_ZERO) {
+    if (request->memory != NULL) {
+        return request->memory;
+    }
+    if (perform->config.payload.kind == PAYLOAD_ZERO && request->file->format == NULL) {
         /* The buffer is all zeros already. */
         request->sum = payload_zeros_sum(request->offset, request->length_bytes);
     } else {
-        request->sum = payload_fill(payload, request->file->stream, request->offset, buffer,
-                                    request->length_bytes);
+        request->sum = content_make(&perform->config, request, buffer);
     }
     return buffer;
 }
@@ -128,11 +149,12 @@ struct perform_write perform_prepare_write(struct perform *perform, struct io_re
     uint64_t begin_ns = uv_hrtime();
     struct perform_write write = {.length_bytes = request->length_bytes};
     write.bytes = request->literal != NULL ? literal_bytes(request, buffer)
-                                           : payload_bytes(perform, request, buffer);
+                                           : content_bytes(perform, request, buffer);
     if (file->direct) {
         CHECK(request->offset % PAYLOAD_BLOCK == 0);
         size_t padded = whole_blocks(request->length_bytes);
-        memset((uint8_t *)buffer + request->length_bytes, 0, padded - request->length_bytes);
+        memset((uint8_t *)(uintptr_t)write.bytes + request->length_bytes, 0,
+               padded - request->length_bytes);
         write.length_bytes = padded;
         if (request->offset + padded > file->size_bytes) {
             file->tail_padded = true;
@@ -195,8 +217,9 @@ void perform_settle_write(struct perform *perform, struct io_request *request,
         sync_file_range(request->file->fd, (off_t)request->offset, (off_t)request->length_bytes,
                         SYNC_FILE_RANGE_WRITE);
     }
-    if (perform->config.payload.kind == PAYLOAD_ZERO && used.bytes != request->literal &&
-        request->literal != NULL) {
+    bool own_buffer = used.bytes != request->literal && used.bytes != request->memory;
+    if (perform->config.payload.kind == PAYLOAD_ZERO && own_buffer &&
+        (request->literal != NULL || request->file->format != NULL)) {
         memset((void *)(uintptr_t)used.bytes, 0, request->length_bytes);
     }
 }
@@ -235,11 +258,76 @@ static void write_in_pieces(struct perform *perform, struct io_request *request,
 
 static void do_write(struct perform *perform, struct io_request *request, void *buffer) {
     bool large = request->length_bytes > PIECE_BYTES;
-    if (large && request->literal == NULL && !request->file->direct) {
+    bool own = request->literal == NULL && request->memory == NULL;
+    if (large && own && !request->file->direct) {
         write_in_pieces(perform, request, buffer);
     } else {
         write_once(perform, request, buffer);
     }
+}
+
+/* Reading. */
+
+/* Until length bytes are there or the file ends; bytes or a negative errno. */
+static ssize_t read_at(int fd, void *bytes, size_t length, uint64_t offset) {
+    size_t used = 0;
+    while (used < length) {
+        ssize_t count = pread(fd, (uint8_t *)bytes + used, length - used, (off_t)(offset + used));
+        if (count < 0 && errno == EINTR) {
+            continue;
+        }
+        if (count < 0) {
+            return -errno;
+        }
+        used += (size_t)count;
+        if (count == 0 || used % PAYLOAD_BLOCK != 0) {
+            break; /* the end: a direct read goes on at a whole block only */
+        }
+    }
+    return (ssize_t)used;
+}
+
+void *perform_read_buffer(const struct io_request *request, void *buffer) {
+    return request->memory != NULL ? request->memory : buffer;
+}
+
+size_t perform_read_length(const struct io_request *request) {
+    return request->file->direct ? whole_blocks(request->length_bytes) : request->length_bytes;
+}
+
+void perform_settle_read(struct perform *perform, struct io_request *request, void *bytes,
+                         ssize_t result) {
+    size_t length = request->length_bytes;
+    if (result >= 0 && (size_t)result < length) { /* a ring may return early */
+        size_t from = (size_t)result / PAYLOAD_BLOCK * PAYLOAD_BLOCK;
+        ssize_t more = read_at(request->file->fd, (uint8_t *)bytes + from,
+                               perform_read_length(request) - from, request->offset + from);
+        result = more < 0 ? more : (ssize_t)from + more;
+        request->end_ns = perform_now(perform);
+    }
+    uint64_t begin_ns = uv_hrtime();
+    size_t there = result < 0 ? 0 : (size_t)result < length ? (size_t)result : length;
+    size_t right = there;
+    if (request->file->check && there > 0) {
+        right = content_right(&perform->config, request, bytes, there);
+        request->sum = payload_sum(request->offset, bytes, there);
+    }
+    request->done_bytes = right;
+    request->error = result < 0 ? (int)-result : right < there ? EBADMSG : there < length ? ENODATA : 0;
+    if (perform->config.payload.kind == PAYLOAD_ZERO && bytes != request->memory) {
+        memset(bytes, 0, whole_blocks(length));
+    }
+    request->payload_ns = uv_hrtime() - begin_ns;
+}
+
+static void do_read(struct perform *perform, struct io_request *request, void *buffer) {
+    void *bytes = perform_read_buffer(request, buffer);
+    request->sum = 0;
+    request->begin_ns = perform_now(perform);
+    ssize_t result =
+        read_at(request->file->fd, bytes, perform_read_length(request), request->offset);
+    request->end_ns = perform_now(perform);
+    perform_settle_read(perform, request, bytes, result);
 }
 
 /* Syncing and closing. */
@@ -269,6 +357,16 @@ static int sync_file(struct io_file *file) {
     return error;
 }
 
+/* What is dirty cannot be dropped; it is synced before, whoever left it so. */
+static int cool_file(struct io_request *request) {
+    const struct io_file *file = request->file;
+    if (fsync(file->fd) != 0) {
+        return errno;
+    }
+    posix_fadvise(file->fd, 0, 0, POSIX_FADV_DONTNEED);
+    return residency_bytes(file->fd, &request->done_bytes);
+}
+
 static int close_file(struct io_file *file) {
     int error = perform_before_sync(file);
     if (close(file->fd) != 0 && error == 0) {
@@ -283,11 +381,14 @@ static int do_other(struct perform *perform, struct io_request *request) {
     switch (request->op) {
     case IO_OPEN: return open_file(perform, request->file);
     case IO_SYNC: return sync_file(request->file);
+    case IO_COLD: return cool_file(request);
     case IO_CLOSE: return close_file(request->file);
     case IO_REMOVE: return folder_remove(folder, request->path);
     case IO_RENAME: return folder_rename(folder, request->path, request->new_path);
     case IO_SYNC_DIR: return folder_sync_dir(folder, request->path);
     case IO_WRITE:
+    case IO_READ:
+    case IO_COPY:
     case IO_PAUSE:
     case IO_OP_COUNT: break;
     }
@@ -299,8 +400,16 @@ void perform_request(struct perform *perform, struct io_request *request, void *
         do_write(perform, request, buffer);
         return;
     }
+    if (request->op == IO_READ) {
+        do_read(perform, request, buffer);
+        return;
+    }
     request->begin_ns = perform_now(perform);
-    request->error = do_other(perform, request);
+    if (request->op == IO_COPY) {
+        do_copy(perform, request);
+    } else {
+        request->error = do_other(perform, request);
+    }
     request->end_ns = perform_now(perform);
     if (request->op == IO_SYNC) {
         perform_after_sync(request->file);
@@ -309,12 +418,16 @@ void perform_request(struct perform *perform, struct io_request *request, void *
 
 void perform_finish(struct io_request *request) {
     request->next = NULL;
-    if (request->op != IO_WRITE) {
-        request->done_bytes = request->payload_ns = 0;
-        request->short_write = false;
-    } else if (request->literal == NULL && request->error == 0) {
+    bool content = request->op == IO_WRITE || request->op == IO_READ || request->op == IO_COPY;
+    bool given = request->op == IO_WRITE && (request->literal != NULL || request->memory != NULL);
+    if (content && !given && request->error == 0) {
         request->file->sum += request->sum;
     }
+    if (!content) {
+        request->payload_ns = 0;
+        request->done_bytes = request->op == IO_COLD ? request->done_bytes : 0;
+    }
+    request->short_write = request->short_write && request->op == IO_WRITE;
 }
 
 /* Finding out. */

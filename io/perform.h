@@ -45,6 +45,11 @@ struct perform_write perform_prepare_write(struct perform *perform, struct io_re
  * answered by writing once more without it; what a ring left undone (-EAGAIN) is done here. */
 void perform_settle_write(struct perform *perform, struct io_request *request,
                           const struct perform_write *write, ssize_t result);
+/* Where a read's bytes go, how many are asked for, and what came of it: bytes or a negative errno. */
+void *perform_read_buffer(const struct io_request *request, void *buffer);
+size_t perform_read_length(const struct io_request *request);
+void perform_settle_read(struct perform *perform, struct io_request *request, void *bytes,
+                         ssize_t result);
 /* Before and after fsync; returns 0 or an errno. */
 int perform_before_sync(struct io_file *file);
 void perform_after_sync(struct io_file *file);

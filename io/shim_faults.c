@@ -51,8 +51,9 @@ struct fault_word {
 };
 
 static const struct fault_word op_words[] = {
-    {"open", IO_OPEN},     {"write", IO_WRITE},   {"sync", IO_SYNC},         {"close", IO_CLOSE},
-    {"remove", IO_REMOVE}, {"rename", IO_RENAME}, {"sync-dir", IO_SYNC_DIR}, {"pause", IO_PAUSE},
+    {"open", IO_OPEN},   {"write", IO_WRITE},   {"read", IO_READ},     {"copy", IO_COPY},
+    {"sync", IO_SYNC},   {"close", IO_CLOSE},   {"remove", IO_REMOVE}, {"rename", IO_RENAME},
+    {"sync-dir", IO_SYNC_DIR}, {"pause", IO_PAUSE},
 };
 
 static const struct fault_word fault_words[] = {
@@ -219,7 +220,7 @@ static void settle_cut(struct shim_faults *faults, struct io_request *request) {
         }
         request->length_bytes = faults->cuts[i].length_bytes;
         if (request->error == 0) {
-            if (request->literal == NULL) {
+            if (request->literal == NULL && request->memory == NULL) {
                 request->file->sum -= request->sum; /* counted as if it were whole */
             }
             request->error = EIO;

@@ -28,7 +28,7 @@ static bool hold(struct shim_quota *quota, const char *path, uint64_t bytes) {
 
 static bool admit_open(struct shim_quota *quota, const struct io_file *file) {
     uint64_t before = held_bytes(&quota->held, file->path), bytes = before;
-    if (file->mode == IO_EXISTING) {
+    if (file->mode == IO_EXISTING || file->mode == IO_READING) {
         return true;
     }
     if (file->mode == IO_TRUNCATE) {

@@ -442,6 +442,9 @@ static void drive_submit(struct engine *engine, struct io_request *request) {
         drive->pause = request;
         drive->pause_end_ns = drive->now_ns + request->pause_ns;
         break;
+    case IO_READ:
+    case IO_COPY:
+    case IO_COLD: complete(drive, request, EOPNOTSUPP); break;
     case IO_OP_COUNT: CHECK(!"not an operation");
     }
 }

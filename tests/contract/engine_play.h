@@ -101,12 +101,12 @@ static inline struct io_request *play_wait(struct play *play) {
     assert_true(request->error >= 0);
     assert_true(request->begin_ns <= request->end_ns);
     assert_true(request->end_ns <= engine_now(play->engine));
-    if (request->op == IO_WRITE) {
+    assert_true(!request->short_write || (request->op == IO_WRITE && request->error == EIO));
+    if (request->op == IO_WRITE || request->op == IO_READ || request->op == IO_COPY) {
         assert_true(request->done_bytes <= request->length_bytes);
         assert_true(request->error != 0 || request->done_bytes == request->length_bytes);
-        assert_true(!request->short_write || request->error == EIO);
     } else {
-        assert_true(request->done_bytes == 0 && !request->short_write);
+        assert_true(request->done_bytes == 0 || request->op == IO_COLD);
         assert_true(play->last_begin_ns[request->rank] <= request->begin_ns);
         play->last_begin_ns[request->rank] = request->begin_ns;
     }
@@ -146,6 +146,7 @@ static inline int play_all(struct play *play, enum io_op op, struct io_file *fil
 }
 
 struct play_writer {
+    enum io_op op; /* IO_WRITE or IO_READ */
     struct io_file *file;
     uint64_t next_offset, begun_ns;
     struct io_request slots[PLAY_DEPTH];
@@ -157,7 +158,7 @@ static inline bool play_next_write(struct play *play, struct play_writer *writer
     if (left == 0) {
         return false;
     }
-    *slot = (struct io_request){.op = IO_WRITE, .rank = rank, .file = writer->file};
+    *slot = (struct io_request){.op = writer->op, .rank = rank, .file = writer->file};
     slot->offset = writer->next_offset;
     slot->length_bytes = left < play->config.chunk_bytes ? left : play->config.chunk_bytes;
     writer->next_offset += slot->length_bytes;
@@ -165,12 +166,13 @@ static inline bool play_next_write(struct play *play, struct play_writer *writer
     return true;
 }
 
-/* Fills the open files of all ranks, each with its queue depth; returns the first errno. A rank
- * stops at its first failure. */
-static inline int play_write_all(struct play *play, struct io_file *files) {
+/* Writes or reads the open files of all ranks, each with its queue depth; returns the first errno. A
+ * rank stops at its first failure. */
+static inline int play_move_all(struct play *play, enum io_op op, struct io_file *files) {
     struct play_writer writers[PLAY_RANKS] = {0};
     int error = 0;
     for (uint32_t rank = 0; rank < PLAY_RANKS; rank++) {
+        writers[rank].op = op;
         writers[rank].file = &files[rank];
         for (int i = 0; i < PLAY_DEPTH; i++) {
             play_next_write(play, &writers[rank], rank, &writers[rank].slots[i]);
@@ -194,7 +196,7 @@ static inline int play_checkpoint(struct play *play, struct io_file *files) {
     if (error != 0) {
         return error;
     }
-    error = play_write_all(play, files);
+    error = play_move_all(play, IO_WRITE, files);
     if (error == 0 && play->config.sync) {
         error = play_all(play, IO_SYNC, files);
     }

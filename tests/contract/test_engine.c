@@ -398,6 +398,8 @@ static void test_refusals(void **state) {
     assert_null(play->engine);
 }
 
+#include "tests/contract/engine_reading.h"
+
 struct rule {
     const char *name;
     void (*check)(void **state);
@@ -412,6 +414,12 @@ static const struct rule rules[] = {
     {"overwriting in place", test_overwrite, false, false},
     {"literals", test_literal, false, false},
     {"a header and payload", test_header, false, false},
+    {"reading back", test_reading, false, false},
+    {"reading what was changed", test_reading_damage, false, true},
+    {"reading zeros", test_reading_zeros, false, false},
+    {"leaving the page cache", test_cold, false, true},
+    {"copies into memory", test_copies, false, false},
+    {"a format", test_format, false, true},
     {"random jobs", test_random_jobs, false, false},
     {"names", test_names, false, false},
     {"failing opens", test_failing_open, false, true},
