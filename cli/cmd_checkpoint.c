@@ -1,11 +1,13 @@
 /* The main job on a real directory: look, plan, write passes, report. */
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/manifest_shards.h"
 #include "cli/outputs.h"
 #include "cli/plan_result.h"
 #include "cli/progress.h"
 #include "cli/results_dir.h"
 #include "cli/resume.h"
+#include "cli/spec_shards.h"
 #include "cli/target.h"
 #include "io/device.h"
 #include "io/machine.h"
@@ -28,6 +30,9 @@ struct run {
     struct spec *spec;
     struct arena *arena;
     struct plan plan;
+    struct shards shards;
+    const struct manifest_setting *settings; /* that the manifests keep */
+    uint64_t setting_count;
     struct target target;
     struct folder folder;
     struct engine *engine;
@@ -157,8 +162,9 @@ static size_t headroom_buffer(uint64_t chunk_bytes) {
 static void fill_plan_result(struct run *run) {
     const struct spec *spec = run->spec;
     struct result_plan *out = &run->result.plan;
-    plan_result_fill(out, &run->plan, spec, run->target.checkpoints);
-    out->memory_bytes = engine_buffer_bytes(spec->engine, &spec->io) + BASE_MEMORY_BYTES;
+    plan_result_fill(out, &run->shards, spec, run->target.checkpoints);
+    out->memory_bytes = engine_buffer_bytes(spec->engine, &spec->io) + BASE_MEMORY_BYTES +
+                        run->shards.memory_bytes;
     out->payload_bytes_per_second =
         payload_headroom(&spec->io.payload, headroom_buffer(spec->io.chunk_bytes));
 }
@@ -207,7 +213,9 @@ static void start_job(struct run *run) {
     run->job = (struct job){
         .config = &run->spec->job,
         .io = &run->spec->io,
-        .plan = &run->plan,
+        .shards = &run->shards,
+        .settings = run->settings,
+        .setting_count = run->setting_count,
         .engine = run->engine,
         .recorder = &run->recorder,
         .arena = run->arena,
@@ -323,6 +331,17 @@ fail_engine:
     return status;
 }
 
+static enum status build_shards(struct run *run, struct error *err) {
+    struct spec *spec = run->spec;
+    if (spec_set_classes(spec, err) != OK ||
+        spec_shards(spec, spec->io.classes, SHARDS_CONTENTS, run->arena, &run->plan, &run->shards,
+                    err) != OK) {
+        return err->status;
+    }
+    return manifest_settings(&run->input->settings, run->arena, &run->settings,
+                             &run->setting_count, err);
+}
+
 enum status cmd_checkpoint(struct command_input *input, struct error *err) {
     if (input->spec.drives != NULL) {
         catch_signals();
@@ -336,18 +355,18 @@ enum status cmd_checkpoint(struct command_input *input, struct error *err) {
         status = resume_read(input, &run->earlier, err);
     }
     status = status == OK ? check_spec(run->spec, err) : status;
-    status = status == OK ? plan_build(&run->spec->plan, run->arena, &run->plan, err) : status;
+    status = status == OK ? build_shards(run, err) : status;
     if (status != OK) {
         return status;
     }
     derive_spec(run);
     if (run->spec->dir != NULL) {
-        status = target_check(run->spec, &run->plan, run->earlier != NULL, &run->target, err);
+        status = target_check(run->spec, &run->shards, run->earlier != NULL, &run->target, err);
     } else {
         uint64_t quota = run->spec->io.quota_bytes; /* without one nothing ever fills */
         uint64_t room = quota > 0 ? quota : UINT64_MAX;
         run->target.checkpoints =
-            job_checkpoints_that_fit(&run->spec->job, &run->plan, room, room);
+            job_checkpoints_that_fit(&run->spec->job, &run->shards, room, room);
     }
     status = status == OK ? plan_result_check(run->spec, run->target.checkpoints, err) : status;
     catch_signals();

@@ -39,7 +39,7 @@ static enum status clean(struct folder *folder, struct command_input *input, str
     status = status == OK ? ask(folder, &slots, input->spec.yes, err) : status;
     status = status == OK ? remove_latest(folder, err) : status;
     for (size_t i = slots.count; status == OK && i-- > 0;) {
-        status = slots_remove(folder, slots.numbers[i], false, err);
+        status = slots_remove(folder, slots.numbers[i], false, true, err);
     }
     if (status != OK) {
         folder_close(folder);

@@ -20,6 +20,12 @@ static void list_engines(struct command_input *input) {
     }
 }
 
+static void list_formats(struct command_input *input) {
+    for (size_t i = 0; formats[i] != NULL; i++) {
+        list_row(input, formats[i]->name, formats[i]->about);
+    }
+}
+
 static void list_layouts(struct command_input *input) {
     for (size_t i = 0; layouts[i] != NULL; i++) {
         list_row(input, layouts[i]->name, layouts[i]->about);
@@ -102,7 +108,8 @@ enum status cmd_list(struct command_input *input, struct error *err) {
     static const struct {
         const char *name;
         void (*list)(struct command_input *input);
-    } kinds[] = {{"models", list_models}, {"layouts", list_layouts}, {"engines", list_engines},
+    } kinds[] = {{"models", list_models}, {"layouts", list_layouts},
+                 {"formats", list_formats}, {"engines", list_engines},
                  {"workloads", list_workloads}, {"drives", list_drives},
                  {"hosts", list_hosts}};
     const char *wanted = input->positional_count > 0 ? input->positionals[0] : NULL;
@@ -118,7 +125,7 @@ enum status cmd_list(struct command_input *input, struct error *err) {
     }
     if (!found) {
         return error_set(err, ERR_USAGE,
-                         "list: '%s' is not allowed; models|layouts|engines|workloads|drives|hosts is", wanted);
+                         "list: '%s' is not allowed; models|layouts|formats|engines|workloads|drives|hosts is", wanted);
     }
     return OK;
 }

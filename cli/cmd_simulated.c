@@ -4,6 +4,7 @@
 #include "cli/outputs.h"
 #include "cli/results_dir.h"
 #include "cli/simulate.h"
+#include "cli/spec_shards.h"
 #include "metrics/report_drive.h"
 #include "metrics/report_text.h"
 
@@ -95,11 +96,11 @@ static enum status write_results(struct command_input *input, const char *path, 
 }
 
 /* All must be possible, and be told apart by their names, before one runs. */
-static enum status check_drives(struct command_input *input, const struct plan *plan,
+static enum status check_drives(struct command_input *input, const struct shards *shards,
                                 const char *const *drives, size_t count, struct error *err) {
     const char **names = arena_new(input->arena, count, sizeof *names);
     for (size_t i = 0; i < count; i++) {
-        if (simulate_check(input, plan, drives[i], &names[i], err) != OK) {
+        if (simulate_check(input, shards, drives[i], &names[i], err) != OK) {
             return err->status;
         }
         for (size_t k = 0; k < i; k++) {
@@ -113,14 +114,14 @@ static enum status check_drives(struct command_input *input, const struct plan *
 }
 
 /* Runs them one after another; an interrupted one is the last. `count` becomes the number run. */
-static enum status run_each(struct command_input *input, const struct plan *plan,
+static enum status run_each(struct command_input *input, const struct shards *shards,
                             const char *const *drives, struct simulation *simulations,
                             size_t *count, const volatile sig_atomic_t *stop, struct error *err) {
     bool rows = *count == 1 && !input->spec.quiet;
     for (size_t i = 0; i < *count; i++) {
         printf("%s%s (simulated)\n", i > 0 ? "\n" : "", drives[i]);
         fflush(stdout);
-        enum status status = simulate_run(input, plan, drives[i], stop, rows ? print_row : NULL,
+        enum status status = simulate_run(input, shards, drives[i], stop, rows ? print_row : NULL,
                                           &simulations[i], err);
         if (status != OK) {
             return status;
@@ -144,17 +145,17 @@ static void compare(struct command_input *input, const struct simulation *simula
     }
 }
 
-static enum status run_drives(struct command_input *input, const struct plan *plan,
+static enum status run_drives(struct command_input *input, const struct shards *shards,
                               const char *const *drives, size_t count,
                               const volatile sig_atomic_t *stop, struct error *err) {
     struct simulation *simulations = arena_new(input->arena, count, sizeof *simulations);
     const char *path;
-    if (check_drives(input, plan, drives, count, err) != OK ||
+    if (check_drives(input, shards, drives, count, err) != OK ||
         open_results(input, &path, err) != OK) {
         return err->status;
     }
     size_t run = count;
-    enum status status = run_each(input, plan, drives, simulations, &run, stop, err);
+    enum status status = run_each(input, shards, drives, simulations, &run, stop, err);
     if (status == OK) {
         compare(input, simulations, run);
         status = write_results(input, path, count > 1, simulations, run, err);
@@ -179,8 +180,10 @@ enum status cmd_simulated(struct command_input *input, const volatile sig_atomic
                           struct error *err) {
     struct spec *spec = &input->spec;
     struct plan *plan = arena_new(input->arena, 1, sizeof *plan);
+    struct shards *shards = arena_new(input->arena, 1, sizeof *shards);
     if (check_spec(spec, err) != OK || refuse_idle(&input->settings, err) != OK || set_defaults(input, err) != OK ||
-        plan_build(&spec->plan, input->arena, plan, err) != OK) {
+        spec_set_classes(spec, err) != OK ||
+        spec_shards(spec, spec->io.classes, SHARDS_SIZES, input->arena, plan, shards, err) != OK) {
         return err->status;
     }
     spec->job.commit = spec->commit == COMMIT_MANIFEST;
@@ -190,5 +193,5 @@ enum status cmd_simulated(struct command_input *input, const volatile sig_atomic
     if (count == 0) {
         return error_set(err, ERR_USAGE, "--drive: a name is missing; `ckptsim list drives`");
     }
-    return run_drives(input, plan, drives, count, stop, err);
+    return run_drives(input, shards, drives, count, stop, err);
 }

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "cli/command.h"
 #include "cli/simulate.h"
+#include "cli/spec_shards.h"
 #include "cli/validate_tables.h"
 #include "sim/drive/drive_build.h"
 #include "sim/drive/host_config.h"
@@ -59,15 +60,15 @@ struct host_seconds {
     double new_files, reused_files;
 };
 
-static enum status read_host(const struct command_input *input, const struct plan *plan,
+static enum status read_host(const struct command_input *input, const struct shards *shards,
                              struct host_seconds *seconds, struct error *err) {
     struct host_config host;
     if (host_config_read(input->spec.host, NULL, input->arena, &host, err) != OK) {
         return err->status;
     }
     uint64_t most = 0;
-    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
-        most = plan->shares[rank].bytes > most ? plan->shares[rank].bytes : most;
+    for (uint32_t rank = 0; rank < shards->ranks; rank++) {
+        most = shards->shares[rank].bytes > most ? shards->shares[rank].bytes : most;
     }
     seconds->new_files = (double)most / (double)host.rank_write_new_rate.value;
     seconds->reused_files = (double)most / (double)host.rank_write_reused_rate.value;
@@ -76,13 +77,13 @@ static enum status read_host(const struct command_input *input, const struct pla
 
 /* t = max(host, bytes x WA / sequential rate) with, for WA, 1 in pass 1 and afterwards the one number
  * per drive that would fit: the model has to beat this or explain it. */
-static double baseline(const struct simulation *simulation, const struct plan *plan,
+static double baseline(const struct simulation *simulation, const struct shards *shards,
                        const struct host_seconds *host, int pass, const struct review_row *row) {
     const struct drive_config *drive = &simulation->sheet.drive;
     const struct figure *measured = &drive->measured.sequential_write_rate;
     double rate = (double)(measured->origin != FIGURE_UNKNOWN
                                ? measured->value : drive->sequential_write_rate.value);
-    double bare = (double)plan->checkpoint_bytes / rate;
+    double bare = (double)shards->checkpoint_bytes / rate;
     if (pass == 0) {
         return fmax(host->new_files, bare);
     }
@@ -96,7 +97,7 @@ static double baseline(const struct simulation *simulation, const struct plan *p
     return fmax(host->reused_files, bare * amplification);
 }
 
-static void print_row(const struct simulation *simulation, const struct plan *plan,
+static void print_row(const struct simulation *simulation, const struct shards *shards,
                       const struct host_seconds *host, const struct review_row *row) {
     for (int i = 0; i < PASSES; i++) {
         struct pass_record pass;
@@ -111,7 +112,7 @@ static void print_row(const struct simulation *simulation, const struct plan *pl
         } else {
             printf("%9s %-8s %9.2f %9s %6s", "-", "", pass.mean_seconds, "", "");
         }
-        printf(" %9.1f  %5.3f %5s %s\n", baseline(simulation, plan, host, i, row),
+        printf(" %9.1f  %5.3f %5s %s\n", baseline(simulation, shards, host, i, row),
                (double)(drive->unit_bytes + drive->gc_bytes) / (double)drive->host_bytes, "",
                drive->bottleneck);
     }
@@ -129,39 +130,41 @@ static void print_fitted(const struct simulation *simulation, const struct revie
     putchar('\n');
 }
 
-static enum status validate_row(struct command_input *input, const struct plan *plan,
+static enum status validate_row(struct command_input *input, const struct shards *shards,
                                 const struct host_seconds *host, const struct review_row *row, struct simulation *simulation,
                                 struct error *err) {
-    enum status status = simulate_run(input, plan, row->drive, NULL, NULL, simulation, err);
+    enum status status = simulate_run(input, shards, row->drive, NULL, NULL, simulation, err);
     if (status == OK) {
-        print_row(simulation, plan, host, row);
+        print_row(simulation, shards, host, row);
     }
     return status;
 }
 
 /* The reviews' job, whatever else is set. */
-static enum status set_up(struct command_input *input, struct plan *plan, struct error *err) {
+static enum status set_up(struct command_input *input, struct shards *shards, struct error *err) {
     struct spec *spec = &input->spec;
+    struct plan *plan = arena_new(input->arena, 1, sizeof *plan);
     struct yaml_node *root;
     spec->plan = (struct plan_request){.model = "llama-3.1-405b", .layout = "dlio2", .tp = 4,
                                        .pp = 2, .scale = 1, .zero_stage = PLAN_ZERO_DEFAULT};
     input->settings.command = CMD_CHECKPOINT;
     if (config_read("workloads", "review", NULL, input->arena, &root, err) != OK ||
         settings_read_yaml(&input->settings, root, err) != OK ||
-        plan_build(&spec->plan, input->arena, plan, err) != OK) {
+        spec_set_classes(spec, err) != OK ||
+        spec_shards(spec, spec->io.classes, SHARDS_SIZES, input->arena, plan, shards, err) != OK) {
         return err->status;
     }
     spec->io.chunk_bytes = UINT64_C(1) << 30;
-    spec->io.ranks = plan->ranks;
+    spec->io.ranks = shards->ranks;
     spec->job.commit = false;
     return OK;
 }
 
 enum status cmd_validate(struct command_input *input, struct error *err) {
-    struct plan plan;
+    struct shards shards;
     struct host_seconds host = {0};
     struct yaml_node *root;
-    if (set_up(input, &plan, err) != OK || read_host(input, &plan, &host, err) != OK ||
+    if (set_up(input, &shards, err) != OK || read_host(input, &shards, &host, err) != OK ||
         config_read("validation", "dlio-reviews", NULL, input->arena, &root, err) != OK) {
         return err->status;
     }
@@ -174,7 +177,7 @@ enum status cmd_validate(struct command_input *input, struct error *err) {
     struct review_row *reviews = arena_new(input->arena, count, sizeof *reviews);
     for (size_t i = 0; i < count; i++) {
         if (read_row(rows->items[i], &reviews[i], err) != OK ||
-            validate_row(input, &plan, &host, &reviews[i], &simulations[i], err) != OK) {
+            validate_row(input, &shards, &host, &reviews[i], &simulations[i], err) != OK) {
             return err->status;
         }
     }

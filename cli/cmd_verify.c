@@ -1,5 +1,6 @@
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/manifest_shards.h"
 #include "cli/slots.h"
 #include "io/verify.h"
 
@@ -46,6 +47,48 @@ static void say_latest(const struct folder *folder) {
     printf("latest     %s\n", name[0] != '\0' ? name : "none");
 }
 
+/* What is in files follows from the manifest's settings. Where nothing has a format, as in the plain
+ * job, no model is needed to tell. */
+struct contents {
+    struct verify_contents base;
+    struct arena arena; /* of the manifest under way */
+    struct manifest_job job;
+    const struct manifest *manifest;
+    bool formats;
+};
+
+static bool is_plain(const struct manifest_head *head) {
+    const char *format = manifest_setting(head, "format"), *layout = manifest_setting(head, "layout");
+    bool raw = format != NULL ? strcmp(format, "raw") == 0
+                              : layout == NULL || strncmp(layout, "dlio", 4) == 0;
+    for (int i = 1; i < FORMAT_CLASSES; i++) {
+        raw = raw && head->classes[i].compressible == head->classes[0].compressible;
+    }
+    return raw;
+}
+
+static enum status begin_contents(struct verify_contents *base, const struct manifest *manifest,
+                                  struct error *err) {
+    struct contents *contents = (struct contents *)base;
+    arena_fini(&contents->arena);
+    contents->arena = (struct arena){0};
+    contents->manifest = manifest;
+    contents->formats = !is_plain(&manifest->head);
+    if (!contents->formats) {
+        return OK;
+    }
+    enum status status = manifest_job_build(&manifest->head, NULL, 0, SHARDS_CONTENTS,
+                                            &contents->arena, &contents->job, err);
+    return status == OK ? manifest_job_check(manifest, &contents->job.shards, err) : status;
+}
+
+static const struct format_file *content_of(struct verify_contents *base, uint64_t nth) {
+    const struct contents *contents = (const struct contents *)base;
+    const struct manifest_entry *entry = &contents->manifest->entries[nth];
+    return contents->formats ? shards_content(&contents->job.shards, entry->rank, entry->index)
+                             : NULL;
+}
+
 static enum status verify_all(const struct folder *folder, struct arena *arena, struct error *err) {
     struct slots slots;
     enum status status = slots_find(folder, arena, &slots, err);
@@ -56,13 +99,15 @@ static enum status verify_all(const struct folder *folder, struct arena *arena, 
         return error_set(err, ERR_USAGE, "'%s' holds no checkpoint", folder->path);
     }
     struct tally tally = {0};
+    struct contents contents = {.base = {begin_contents, content_of}};
     void *buffer = mem_new(1, READ_BYTES);
     for (size_t i = 0; i < slots.count; i++) {
         struct verify_verdict verdict;
-        verify_checkpoint(folder, slots.numbers[i], buffer, READ_BYTES, &verdict);
+        verify_checkpoint(folder, slots.numbers[i], &contents.base, buffer, READ_BYTES, &verdict);
         say(slots.numbers[i], &verdict, &tally);
     }
     mem_free(buffer);
+    arena_fini(&contents.arena);
     say_latest(folder);
     printf("%zu complete, %zu incomplete, %zu damaged\n", tally.complete, tally.incomplete,
            tally.damaged);

@@ -22,7 +22,7 @@ const struct command commands[] = {
      .about = "hold the simulated drives against what reviews measured",
      .example = "ckptsim validate"},
     {.name = "list", .bit = CMD_LIST, .run = cmd_list, .least = 0, .most = 1,
-     .positionals = "models|layouts|engines|workloads|drives|hosts",
+     .positionals = "models|layouts|formats|engines|workloads|drives|hosts",
      .about = "list what is built in",
      .example = "ckptsim list models"},
     {.name = "help", .bit = CMD_HELP, .run = cmd_help, .positionals = "COMMAND", .most = 1,

@@ -2,14 +2,16 @@
 
 #include "base/units.h"
 
-void plan_result_fill(struct result_plan *out, const struct plan *plan, const struct spec *spec,
+void plan_result_fill(struct result_plan *out, const struct shards *shards, const struct spec *spec,
                       uint64_t checkpoints) {
+    const struct plan *plan = shards->plan;
     *out = (struct result_plan){
         .model = plan->model.name,
         .layout = plan->layout->name,
         .layout_leaves_out = plan->layout->leaves_out,
         .parameters = plan->parameters,
-        .checkpoint_bytes = plan->checkpoint_bytes,
+        .format = shards->format->name,
+        .checkpoint_bytes = shards->checkpoint_bytes,
         .model_bytes = plan->model_bytes,
         .optimizer_bytes = plan->optimizer_bytes,
         .files = plan->files,
@@ -24,7 +26,7 @@ void plan_result_fill(struct result_plan *out, const struct plan *plan, const st
         .smallest_rank_bytes = UINT64_MAX,
     };
     for (uint32_t rank = 0; rank < plan->ranks; rank++) {
-        uint64_t bytes = plan->shares[rank].bytes;
+        uint64_t bytes = shards->shares[rank].bytes;
         out->largest_rank_bytes = bytes > out->largest_rank_bytes ? bytes : out->largest_rank_bytes;
         out->smallest_rank_bytes =
             bytes < out->smallest_rank_bytes ? bytes : out->smallest_rank_bytes;

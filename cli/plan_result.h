@@ -3,11 +3,10 @@
 
 #include "cli/spec.h"
 #include "metrics/result.h"
-#include "models/plan.h"
 
 /* The plan as the result holds it; checkpoints is how many fit in a pass. Memory and payload are the
  * caller's to add. */
-void plan_result_fill(struct result_plan *out, const struct plan *plan, const struct spec *spec,
+void plan_result_fill(struct result_plan *out, const struct shards *shards, const struct spec *spec,
                       uint64_t checkpoints);
 
 /* ERR_USAGE where a pass that nothing but the drive bounds would have more checkpoints than anybody

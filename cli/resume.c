@@ -72,7 +72,7 @@ static enum status remove_unfinished(const struct command_input *input, const st
         if (fd >= 0) {
             close(fd);
         } else {
-            status = slots_remove(folder, slots.numbers[i], true, err);
+            status = slots_remove(folder, slots.numbers[i], true, false, err);
         }
     }
     return status;

@@ -185,18 +185,18 @@ static enum status read_drive(struct run *run, struct error *err) {
     return OK;
 }
 
-static enum status refuse_small(struct run *run, const struct plan *plan, struct error *err) {
+static enum status refuse_small(struct run *run, const struct shards *shards, struct error *err) {
     const struct spec *spec = &run->input->spec;
     char need[UNITS_TEXT], have[UNITS_TEXT], use[64] = "no --scale would fit";
     uint64_t capacity = run->config.capacity_bytes;
     uint64_t room = fill_room(&spec->job.fill, capacity, capacity, 0);
-    double scale = target_scale(plan, room);
+    double scale = target_scale(shards, room);
     if (scale > 0) {
         snprintf(use, sizeof use, "--scale %g would fit", scale);
     }
     return error_set(err, ERR_USAGE,
                      "--drive: '%s' is too small: a checkpoint takes %s and %s may be used; %s",
-                     run->simulation->drive, units_gb(fill_checkpoint_bytes(plan), need),
+                     run->simulation->drive, units_gb(fill_checkpoint_bytes(shards), need),
                      units_gb(room, have), use);
 }
 
@@ -213,10 +213,10 @@ static enum status check_interval(const struct spec *spec, uint64_t checkpoints,
 /* Bytes that a simulated file takes: its entry, path, extents and its share of the drive's runs. */
 enum { FILE_MEMORY_BYTES = 400 };
 
-static enum status check_memory(struct run *run, const struct plan *plan, uint64_t checkpoints,
+static enum status check_memory(struct run *run, const struct shards *shards, uint64_t checkpoints,
                                 struct error *err) {
     uint64_t limit = run->input->spec.memory_limit_bytes, files, bytes;
-    if (!__builtin_mul_overflow(checkpoints, plan->files, &files) &&
+    if (!__builtin_mul_overflow(checkpoints, shards->files, &files) &&
         !__builtin_mul_overflow(files, (uint64_t)FILE_MEMORY_BYTES, &bytes) && bytes <= limit) {
         return OK;
     }
@@ -224,21 +224,21 @@ static enum status check_memory(struct run *run, const struct plan *plan, uint64
     return error_set(err, ERR_USAGE,
                      "--drive: '%s' would hold %s files of this job, too many for --memory-limit (%s); "
                      "--checkpoints-per-pass bounds them, or a larger --scale",
-                     run->simulation->drive, units_grouped(checkpoints * plan->files, count),
+                     run->simulation->drive, units_grouped(checkpoints * shards->files, count),
                      units_gib(limit, text));
 }
 
-static enum status check_fit(struct run *run, const struct plan *plan, struct error *err) {
+static enum status check_fit(struct run *run, const struct shards *shards, struct error *err) {
     const struct spec *spec = &run->input->spec;
     uint64_t capacity = run->config.capacity_bytes;
-    uint64_t fit = job_checkpoints_that_fit(&spec->job, plan, capacity, capacity);
+    uint64_t fit = job_checkpoints_that_fit(&spec->job, shards, capacity, capacity);
     if (fit == 0) {
-        return refuse_small(run, plan, err);
+        return refuse_small(run, shards, err);
     }
-    if (plan_result_check(spec, fit, err) != OK || check_memory(run, plan, fit, err) != OK) {
+    if (plan_result_check(spec, fit, err) != OK || check_memory(run, shards, fit, err) != OK) {
         return err->status;
     }
-    plan_result_fill(&run->simulation->result.plan, plan, spec, fit);
+    plan_result_fill(&run->simulation->result.plan, shards, spec, fit);
     run->simulation->result.plan.memory_bytes = spec->memory_limit_bytes;
     return check_interval(spec, fit, err);
 }
@@ -307,13 +307,13 @@ static struct engine *watched(struct run *run) {
     return &run->watch.shim.base;
 }
 
-static enum status run_job(struct run *run, const struct plan *plan,
+static enum status run_job(struct run *run, const struct shards *shards,
                            const volatile sig_atomic_t *stop, struct error *err) {
     struct spec *spec = &run->input->spec;
     run->job = (struct job){
         .config = &spec->job,
         .io = &spec->io,
-        .plan = plan,
+        .shards = shards,
         .engine = watched(run),
         .recorder = &run->recorder,
         .arena = run->input->arena,
@@ -321,7 +321,7 @@ static enum status run_job(struct run *run, const struct plan *plan,
         .stop = stop,
         .observer = {run, NULL, take_checkpoint},
     };
-    recorder_init(&run->recorder, &run->simulation->result, plan->ranks, run->input->arena);
+    recorder_init(&run->recorder, &run->simulation->result, shards->ranks, run->input->arena);
     job_init(&run->job);
     drive_engine_stats(run->engine, &run->pass_start);
     run->last = run->pass_start;
@@ -334,14 +334,14 @@ static enum status run_job(struct run *run, const struct plan *plan,
     return status;
 }
 
-enum status simulate_check(struct command_input *input, const struct plan *plan, const char *drive,
+enum status simulate_check(struct command_input *input, const struct shards *shards, const char *drive,
                            const char **name, struct error *err) {
     struct run *run = arena_new(input->arena, 1, sizeof *run);
     run->input = input;
     run->simulation = arena_new(input->arena, 1, sizeof *run->simulation);
     run->simulation->drive = drive;
     enum status status = read_drive(run, err);
-    status = status == OK ? check_fit(run, plan, err) : status;
+    status = status == OK ? check_fit(run, shards, err) : status;
     status = status == OK ? open_drive(run, err) : status;
     if (status == OK) {
         *name = run->simulation->sheet.drive.name;
@@ -350,7 +350,7 @@ enum status simulate_check(struct command_input *input, const struct plan *plan,
     return status;
 }
 
-enum status simulate_run(struct command_input *input, const struct plan *plan, const char *drive,
+enum status simulate_run(struct command_input *input, const struct shards *shards, const char *drive,
                          const volatile sig_atomic_t *stop,
                          void (*each)(const struct result *result,
                                       const struct checkpoint_record *record),
@@ -359,7 +359,7 @@ enum status simulate_run(struct command_input *input, const struct plan *plan, c
     *simulation = (struct simulation){.drive = drive};
     *run = (struct run){.input = input, .simulation = simulation, .each = each};
     enum status status = read_drive(run, err);
-    status = status == OK ? check_fit(run, plan, err) : status;
+    status = status == OK ? check_fit(run, shards, err) : status;
     if (status != OK) {
         return status;
     }
@@ -373,7 +373,7 @@ enum status simulate_run(struct command_input *input, const struct plan *plan, c
         report_checkpoint_head(stdout);
         fflush(stdout);
     }
-    status = run_job(run, plan, stop, err);
+    status = run_job(run, shards, stop, err);
     struct error failure;
     if (drive_engine_failure(run->engine, &failure) != OK) {
         status = refuse_memory(drive, &failure, err);

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "cli/command.h"
 #include "metrics/result.h"
-#include "models/plan.h"
+#include "sim/job/shards.h"
 #include "sim/drive/drive_sheet.h"
 
 #include <signal.h>
@@ -22,11 +22,11 @@ const char *const *simulate_drives(const char *drives, struct arena *arena, size
 
 /* Whether the drive exists, is possible, holds a checkpoint and fits into memory; its name. Nothing is
  * run. */
-enum status simulate_check(struct command_input *input, const struct plan *plan, const char *drive,
+enum status simulate_check(struct command_input *input, const struct shards *shards, const char *drive,
                            const char **name, struct error *err);
 
 /* Reads drive and host, checks that the job fits and runs it. `each` is told every checkpoint. */
-enum status simulate_run(struct command_input *input, const struct plan *plan, const char *drive,
+enum status simulate_run(struct command_input *input, const struct shards *shards, const char *drive,
                          const volatile sig_atomic_t *stop,
                          void (*each)(const struct result *result,
                                       const struct checkpoint_record *record),

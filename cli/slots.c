@@ -81,8 +81,19 @@ bool slots_listed(const struct folder *folder, uint32_t number) {
     return exists(folder, name);
 }
 
+/* And what a process left that was killed while it wrote it. The marker that all checkpoints share
+ * stays as long as there are others. */
+static enum status remove_marker(const struct folder *folder, const struct manifest_marker *marker,
+                                 bool newest, struct error *err) {
+    char torn[MANIFEST_PATH + sizeof MANIFEST_TORN];
+    snprintf(torn, sizeof torn, "%s" MANIFEST_TORN, marker->path);
+    enum status status = remove_one(folder, torn, err);
+    return status == OK && (newest || !marker->newest) ? remove_one(folder, marker->path, err)
+                                                       : status;
+}
+
 enum status slots_remove(const struct folder *folder, uint32_t number, bool may_be_absent,
-                         struct error *err) {
+                         bool newest, struct error *err) {
     char files_name[MANIFEST_NAME], name[MANIFEST_NAME];
     manifest_name(MANIFEST_FILES, number, files_name);
     manifest_name(MANIFEST_COMPLETE, number, name);
@@ -96,6 +107,9 @@ enum status slots_remove(const struct folder *folder, uint32_t number, bool may_
         status = OK; /* the manifest names the same files */
     }
     status = status == OK ? remove_one(folder, name, err) : status;
+    for (uint64_t i = 0; status == OK && i < manifest.head.markers; i++) {
+        status = remove_marker(folder, &manifest.markers[i], newest, err);
+    }
     for (uint64_t i = 0; status == OK && i < manifest.head.files; i++) {
         status = remove_one(folder, manifest.entries[i].path, err);
     }
@@ -109,7 +123,7 @@ static void remove_torn(void *context, const char *name) {
     uint32_t number;
     char stem[MANIFEST_NAME];
     size_t length = strlen(name);
-    if (length <= 4 || length >= sizeof stem || strcmp(name + length - 4, ".tmp") != 0) {
+    if (length <= 4 || length >= sizeof stem || strcmp(name + length - 4, MANIFEST_TORN) != 0) {
         return;
     }
     memcpy(stem, name, length - 4);

@@ -19,9 +19,9 @@ bool slots_listed(const struct folder *folder, uint32_t number);
 
 /* Removes the shards, manifest and list of names of one checkpoint: only what its own list names.
  * Without a readable list nothing is removed and the error says so, unless may_be_absent and there
- * is none. */
+ * is none. `newest`: also the layout's marker that all checkpoints share. */
 enum status slots_remove(const struct folder *folder, uint32_t number, bool may_be_absent,
-                         struct error *err);
+                         bool newest, struct error *err);
 
 /* Removes the .tmp files of a process that was killed while it put a text file in place. One that
  * cannot be removed stays: the folder is then not empty in the end, and that is said. */

@@ -22,6 +22,9 @@ enum command_bit {
     CMD_VALIDATE = 128,
 };
 
+/* Everything in this group of rows a plan is made of. */
+#define SPEC_PLAN_GROUP "Model and parallelism"
+
 enum drive_state { DRIVE_STATE_USED, DRIVE_STATE_NEW };
 enum commit_kind { COMMIT_MANIFEST, COMMIT_NONE };
 
@@ -33,6 +36,8 @@ struct spec {
     const char *engine; /* a name in the engine registry */
     struct engine_config io;
     struct job_config job;
+    const char *format;       /* a name in the format registry, or "auto" */
+    const char *compressible; /* becomes io.classes */
     int commit;         /* enum commit_kind, becomes job.commit */
     const char *results, *resume, *workload;
     bool keep, fill_system_disk, quiet, json, yes, names;

@@ -61,12 +61,12 @@ static enum status guard_system_disk(struct spec *spec, const struct target *tar
     return OK;
 }
 
-double target_scale(const struct plan *plan, uint64_t room) {
+double target_scale(const struct shards *shards, uint64_t room) {
     static const double digits[] = {5, 2, 1};
     /* Blocks and text files that every shard takes beside its bytes do not shrink. */
-    double beside = (double)(fill_checkpoint_bytes(plan) - plan->checkpoint_bytes);
-    double most = plan->scale * ((double)room * 0.98 - beside) /
-                  ((double)plan->checkpoint_bytes + 1);
+    double beside = (double)(fill_checkpoint_bytes(shards) - shards->checkpoint_bytes);
+    double most = shards->plan->scale * ((double)room * 0.98 - beside) /
+                  ((double)shards->checkpoint_bytes + 1);
     for (double power = 0.1; power > 1e-10; power /= 10) {
         for (size_t i = 0; i < sizeof digits / sizeof digits[0]; i++) {
             if (digits[i] * power <= most) {
@@ -77,11 +77,11 @@ double target_scale(const struct plan *plan, uint64_t room) {
     return 0;
 }
 
-static enum status too_small(const struct spec *spec, const struct plan *plan,
+static enum status too_small(const struct spec *spec, const struct shards *shards,
                              const struct target *target, struct error *err) {
     uint64_t room = fill_room(&spec->job.fill, target->free_bytes, target->total_bytes, 0);
     char need[UNITS_TEXT], have[UNITS_TEXT], use[80];
-    double scale = target_scale(plan, room);
+    double scale = target_scale(shards, room);
     if (scale > 0) {
         snprintf(use, sizeof use, "--scale %g would fit", scale);
     } else {
@@ -90,11 +90,11 @@ static enum status too_small(const struct spec *spec, const struct plan *plan,
     return error_set(err, ERR_USAGE,
                      "--dir: '%s' is too small: a checkpoint takes %s and %s may be used "
                      "(free space less --reserve, --fill and --max-bytes); %s",
-                     spec->dir, units_gb(fill_checkpoint_bytes(plan), need), units_gb(room, have),
+                     spec->dir, units_gb(fill_checkpoint_bytes(shards), need), units_gb(room, have),
                      use);
 }
 
-enum status target_check(struct spec *spec, const struct plan *plan, bool resumed,
+enum status target_check(struct spec *spec, const struct shards *shards, bool resumed,
                          struct target *target, struct error *err) {
     *target = (struct target){0};
     if (look_at_dir(spec->dir, target, err) != OK || guard_system_disk(spec, target, err) != OK) {
@@ -104,11 +104,11 @@ enum status target_check(struct spec *spec, const struct plan *plan, bool resume
     if (spec->io.quota_bytes > 0 && spec->io.quota_bytes < free_bytes) {
         free_bytes = total_bytes = spec->io.quota_bytes;
     }
-    target->checkpoints = job_checkpoints_that_fit(&spec->job, plan, free_bytes, total_bytes);
+    target->checkpoints = job_checkpoints_that_fit(&spec->job, shards, free_bytes, total_bytes);
     if (target->checkpoints == 0 && !resumed) {
         target->free_bytes = free_bytes;
         target->total_bytes = total_bytes;
-        return too_small(spec, plan, target, err);
+        return too_small(spec, shards, target, err);
     }
     return OK;
 }

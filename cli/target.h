@@ -3,7 +3,6 @@
 
 #include "base/error.h"
 #include "cli/spec.h"
-#include "models/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,10 +18,10 @@ struct target {
 /* Fills target and, on a system disk, raises the spec's reserve so that it stays usable. Every error
  * is ERR_USAGE and says what would be allowed. A resumed run (held checkpoints on the drive already)
  * need not fit a first one. */
-enum status target_check(struct spec *spec, const struct plan *plan, bool resumed,
+enum status target_check(struct spec *spec, const struct shards *shards, bool resumed,
                          struct target *target, struct error *err);
 
 /* A scale with one significant digit at which a checkpoint takes at most the room; 0: there is none. */
-double target_scale(const struct plan *plan, uint64_t room);
+double target_scale(const struct shards *shards, uint64_t room);
 
 #endif

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+enum { MANIFEST_VERSION = 2 };
 #define MANIFEST_BYTES_LIMIT (INT64_C(1) << 32)
 #define MANIFEST_FILES_LIMIT (UINT64_C(1) << 26)
 
@@ -36,14 +37,29 @@ bool manifest_parse_name(const char *name, enum manifest_kind *kind, uint32_t *c
 }
 
 size_t manifest_write_head(const struct manifest_head *head, char *text) {
-    return (size_t)snprintf(text, MANIFEST_LINE * 2,
-                            "ckptsim manifest 1\nrun %s\ncheckpoint %u serial %llu\n"
-                            "payload %s seed %llu compressible %.17g dedupe %.17g\n"
-                            "files %llu bytes %llu\n",
-                            head->run_id, head->checkpoint, (unsigned long long)head->serial,
-                            payload_words[head->payload.kind],
-                            (unsigned long long)head->payload.seed, head->payload.compressible,
-                            head->payload.dedupe, (unsigned long long)head->files,
+    const struct payload *payload = &head->classes[0];
+    size_t length =
+        (size_t)snprintf(text, MANIFEST_PIECE,
+                         "ckptsim manifest %d\nrun %s\ncheckpoint %u serial %llu\n"
+                         "payload %s seed %llu dedupe %.17g compressible",
+                         MANIFEST_VERSION, head->run_id, head->checkpoint,
+                         (unsigned long long)head->serial, payload_words[payload->kind],
+                         (unsigned long long)payload->seed, payload->dedupe);
+    for (int i = 0; i < FORMAT_CLASSES; i++) {
+        length += (size_t)snprintf(text + length, MANIFEST_PIECE - length, " %.17g",
+                                   head->classes[i].compressible);
+    }
+    return length + (size_t)snprintf(text + length, MANIFEST_PIECE - length, "\nsettings %llu\n",
+                                     (unsigned long long)head->setting_count);
+}
+
+size_t manifest_write_setting(const struct manifest_setting *setting, char *text) {
+    return (size_t)snprintf(text, MANIFEST_PIECE, "%s %s\n", setting->name, setting->value);
+}
+
+size_t manifest_write_counts(const struct manifest_head *head, char *text) {
+    return (size_t)snprintf(text, MANIFEST_PIECE, "files %llu markers %llu bytes %llu\n",
+                            (unsigned long long)head->files, (unsigned long long)head->markers,
                             (unsigned long long)head->bytes);
 }
 
@@ -52,32 +68,62 @@ size_t manifest_write_entry(const struct manifest_entry *entry, char *text) {
     if (entry->has_sum) {
         snprintf(sum, sizeof sum, "%016llx", (unsigned long long)entry->sum);
     }
-    return (size_t)snprintf(text, MANIFEST_LINE * 2, "%u %llu %llu %s %s\n", entry->rank,
+    return (size_t)snprintf(text, MANIFEST_PIECE, "%u %llu %llu %s %s\n", entry->rank,
                             (unsigned long long)entry->index, (unsigned long long)entry->bytes,
                             sum, entry->path);
 }
 
-size_t manifest_write_end(const struct manifest_head *head, char *text) {
-    return (size_t)snprintf(text, MANIFEST_LINE * 2, "end %llu\n", (unsigned long long)head->files);
+size_t manifest_write_marker(const struct manifest_marker *marker, char *text) {
+    if (marker->newest) {
+        return (size_t)snprintf(text, MANIFEST_PIECE, "newest %s\n", marker->path);
+    }
+    char crc[12] = "-";
+    if (marker->has_crc) {
+        snprintf(crc, sizeof crc, "%08x", marker->crc);
+    }
+    return (size_t)snprintf(text, MANIFEST_PIECE, "marker %llu %s %s\n",
+                            (unsigned long long)marker->bytes, crc, marker->path);
 }
 
-/* A path of our own making: relative, no "..", no empty part, no control characters, none of the
- * folder's own files. */
+size_t manifest_write_end(const struct manifest_head *head, char *text) {
+    return (size_t)snprintf(text, MANIFEST_PIECE, "end %llu\n", (unsigned long long)head->files);
+}
+
+const char *manifest_setting(const struct manifest_head *head, const char *name) {
+    for (uint64_t i = 0; i < head->setting_count; i++) {
+        if (strcmp(head->settings[i].name, name) == 0) {
+            return head->settings[i].value;
+        }
+    }
+    return NULL;
+}
+
+/* A path of our own making: relative, no "." or "..", no empty part, no control characters, none of
+ * the folder's own files. */
 static bool path_is_ours(const char *path) {
     enum manifest_kind kind;
     uint32_t number;
-    size_t length = strlen(path);
-    if (length == 0 || length >= MANIFEST_LINE / 2 || path[0] == '/' || path[0] == '.' ||
-        strcmp(path, MANIFEST_LATEST) == 0 || manifest_parse_name(path, &kind, &number)) {
+    if (strlen(path) >= MANIFEST_PATH || strcmp(path, MANIFEST_LATEST) == 0 ||
+        strncmp(path, FOLDER_MARKER, strlen(FOLDER_MARKER)) == 0 ||
+        manifest_parse_name(path, &kind, &number)) {
         return false;
     }
-    for (const char *at = path; *at != '\0'; at++) {
-        bool part_begins = at == path || at[-1] == '/';
-        if (*at < 0x20 || *at == 0x7f || (part_begins && (*at == '.' || *at == '/'))) {
+    for (const char *part = path;; part++) {
+        size_t length = strcspn(part, "/");
+        if (length == 0 || (length == 1 && part[0] == '.') ||
+            (length == 2 && part[0] == '.' && part[1] == '.')) {
             return false;
         }
+        for (size_t i = 0; i < length; i++) {
+            if ((unsigned char)part[i] < 0x20 || part[i] == 0x7f) {
+                return false;
+            }
+        }
+        part += length;
+        if (*part == '\0') {
+            return true;
+        }
     }
-    return path[length - 1] != '/';
 }
 
 struct lines {
@@ -97,37 +143,83 @@ static char *next_line(struct lines *lines) {
     return line;
 }
 
-static bool parse_head(struct lines *lines, struct manifest_head *head) {
-    char *line = next_line(lines), kind[16];
-    if (line == NULL || strcmp(line, "ckptsim manifest 1") != 0) {
+static bool parse_payload(char *line, struct manifest_head *head) {
+    char kind[16];
+    unsigned long long seed;
+    double dedupe;
+    int used = 0;
+    if (line == NULL || sscanf(line, "payload %15s seed %llu dedupe %lf compressible%n", kind, &seed,
+                               &dedupe, &used) != 3 || used == 0 || !(dedupe >= 1)) {
+        return false;
+    }
+    char *at = line + used;
+    for (int i = 0; i < FORMAT_CLASSES; i++) {
+        char *end;
+        bool zero = strcmp(kind, payload_words[PAYLOAD_ZERO]) == 0;
+        double compressible = strtod(at, &end);
+        head->classes[i] = (struct payload){.kind = zero ? PAYLOAD_ZERO : PAYLOAD_RANDOM,
+                                            .seed = seed,
+                                            .compressible = compressible,
+                                            .dedupe = dedupe};
+        if (end == at || !(compressible >= 1)) {
+            return false;
+        }
+        at = end;
+    }
+    return *at == '\0';
+}
+
+static bool parse_settings(struct lines *lines, struct arena *arena, struct manifest_head *head) {
+    char *line = next_line(lines);
+    unsigned long long count;
+    if (line == NULL || sscanf(line, "settings %llu", &count) != 1 || count > MANIFEST_SETTINGS) {
+        return false;
+    }
+    struct manifest_setting *settings = arena_new(arena, count, sizeof *settings);
+    for (unsigned long long i = 0; i < count; i++) {
+        line = next_line(lines);
+        char *space = line != NULL ? strchr(line, ' ') : NULL;
+        if (space == NULL) {
+            return false;
+        }
+        *space = '\0';
+        settings[i].name = arena_text(arena, line);
+        settings[i].value = arena_text(arena, space + 1);
+    }
+    head->settings = settings;
+    head->setting_count = count;
+    return true;
+}
+
+static bool parse_head(struct lines *lines, struct arena *arena, struct manifest_head *head) {
+    unsigned long long serial, files, markers, bytes;
+    int version;
+    char *line = next_line(lines);
+    if (line == NULL || sscanf(line, "ckptsim manifest %d", &version) != 1 ||
+        version != MANIFEST_VERSION) {
         return false;
     }
     line = next_line(lines);
     if (line == NULL || sscanf(line, "run %39s", head->run_id) != 1) {
         return false;
     }
-    unsigned long long serial, seed, files, bytes;
     line = next_line(lines);
     if (line == NULL || sscanf(line, "checkpoint %u serial %llu", &head->checkpoint, &serial) != 2) {
         return false;
     }
-    line = next_line(lines);
-    if (line == NULL || sscanf(line, "payload %15s seed %llu compressible %lf dedupe %lf", kind,
-                               &seed, &head->payload.compressible, &head->payload.dedupe) != 4) {
+    if (!parse_payload(next_line(lines), head) || !parse_settings(lines, arena, head)) {
         return false;
     }
-    head->payload.kind = strcmp(kind, payload_words[PAYLOAD_ZERO]) == 0 ? PAYLOAD_ZERO
-                                                                       : PAYLOAD_RANDOM;
     line = next_line(lines);
-    if (line == NULL || sscanf(line, "files %llu bytes %llu", &files, &bytes) != 2) {
+    if (line == NULL || sscanf(line, "files %llu markers %llu bytes %llu", &files, &markers,
+                               &bytes) != 3) {
         return false;
     }
     head->serial = serial;
-    head->payload.seed = seed;
     head->files = files;
+    head->markers = markers;
     head->bytes = bytes;
-    return files <= MANIFEST_FILES_LIMIT && head->payload.compressible >= 1 &&
-           head->payload.dedupe >= 1;
+    return files <= MANIFEST_FILES_LIMIT && markers <= MANIFEST_FILES_LIMIT;
 }
 
 static bool parse_entry(char *line, struct arena *arena, struct manifest_entry *entry) {
@@ -148,15 +240,35 @@ static bool parse_entry(char *line, struct arena *arena, struct manifest_entry *
     return !entry->has_sum || (*end == '\0' && strlen(sum) == 16);
 }
 
-static bool parse(struct lines *lines, struct arena *arena, struct manifest *manifest) {
-    if (!parse_head(lines, &manifest->head)) {
+static bool parse_marker(char *line, struct arena *arena, struct manifest_marker *marker) {
+    unsigned long long bytes;
+    char crc[12];
+    int used = 0;
+    if (line != NULL && strncmp(line, "newest ", 7) == 0) {
+        marker->newest = true;
+        used = 7;
+    } else if (line == NULL || sscanf(line, "marker %llu %8s %n", &bytes, crc, &used) != 2) {
         return false;
+    } else {
+        char *end = crc;
+        marker->bytes = bytes;
+        marker->has_crc = strcmp(crc, "-") != 0;
+        marker->crc = marker->has_crc ? (uint32_t)strtoul(crc, &end, 16) : 0;
+        if (marker->has_crc && (*end != '\0' || strlen(crc) != 8)) {
+            return false;
+        }
     }
-    uint64_t files = manifest->head.files;
-    if (files > (uint64_t)(lines->end - lines->at)) {
-        return false; /* fewer bytes than files: torn, and no reason to allocate */
+    marker->path = arena_text(arena, line + used);
+    return path_is_ours(marker->path);
+}
+
+static bool parse_entries(struct lines *lines, struct arena *arena, struct manifest *manifest) {
+    uint64_t files = manifest->head.files, markers = manifest->head.markers;
+    if (files + markers > (uint64_t)(lines->end - lines->at)) {
+        return false; /* fewer bytes than lines: torn, and no reason to allocate */
     }
     manifest->entries = arena_new(arena, files, sizeof *manifest->entries);
+    manifest->markers = arena_new(arena, markers, sizeof *manifest->markers);
     uint64_t bytes = 0;
     for (uint64_t i = 0; i < files; i++) {
         if (!parse_entry(next_line(lines), arena, &manifest->entries[i])) {
@@ -164,10 +276,27 @@ static bool parse(struct lines *lines, struct arena *arena, struct manifest *man
         }
         bytes += manifest->entries[i].bytes;
     }
+    for (uint64_t i = 0; i < markers; i++) {
+        if (!parse_marker(next_line(lines), arena, &manifest->markers[i])) {
+            return false;
+        }
+    }
+    return bytes == manifest->head.bytes;
+}
+
+static bool parse(struct lines *lines, struct arena *arena, struct manifest *manifest) {
+    if (!parse_head(lines, arena, &manifest->head) || !parse_entries(lines, arena, manifest)) {
+        return false;
+    }
     char *line = next_line(lines);
     unsigned long long count;
-    return line != NULL && sscanf(line, "end %llu", &count) == 1 && count == files &&
-           bytes == manifest->head.bytes;
+    return line != NULL && sscanf(line, "end %llu", &count) == 1 && count == manifest->head.files;
+}
+
+/* Of another version of this program: that is no damage. */
+static bool is_foreign(const char *text) {
+    int version;
+    return sscanf(text, "ckptsim manifest %d", &version) == 1 && version != MANIFEST_VERSION;
 }
 
 /* Reads the whole file; the caller frees. NULL with errno set on failure. */
@@ -214,7 +343,11 @@ enum status manifest_read(const struct folder *folder, const char *name, struct 
     struct lines lines = {.at = text, .end = text + length};
     *manifest = (struct manifest){0};
     enum status status = OK;
-    if (!parse(&lines, arena, manifest)) {
+    if (is_foreign(text)) {
+        status = error_set(err, ERR_FAILED, "'%s/%s' is of another version of ckptsim; this one reads "
+                                            "manifests of version %d",
+                           folder->path, name, MANIFEST_VERSION);
+    } else if (!parse(&lines, arena, manifest)) {
         status = error_set(err, ERR_FAILED, "'%s/%s' is damaged at line %u", folder->path, name,
                            lines.number + 1);
     }

@@ -4,7 +4,7 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "io/folder.h"
-#include "io/payload.h"
+#include "io/format.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -14,27 +14,44 @@
  *   ckpt-0003.files     names and sizes, written before the first shard: what may be removed
  *   ckpt-0003.manifest  the same with checksums, written last: the checkpoint is complete
  *
- *   ckptsim manifest 1
+ *   ckptsim manifest 2
  *   run 20260805-101502-llama-3.1-405b
  *   checkpoint 3 serial 7
- *   payload random seed 1 compressible 1 dedupe 1
- *   files 1072 bytes 1636164354048
+ *   payload random seed 1 dedupe 1 compressible 1 1 1 1     weights, masters, moments, others
+ *   settings 2
+ *   <name> <value>                                          one line each: what the files follow from
+ *   files 1072 markers 1 bytes 1636164354048
  *   <rank> <index> <bytes> <checksum, 16 hex digits, or - > <path>       one line per file
+ *   marker <bytes> <CRC-32 of its text, or - > <path>       one line per marker of the layout
+ *   newest <path>                                           a marker that all checkpoints share
  *   end <files>
  *
- * `latest` holds the name of the newest manifest. */
+ * `ckpt-latest` holds the name of the newest manifest. */
 
-enum { MANIFEST_NAME = 48, MANIFEST_LINE = 320 };
-#define MANIFEST_LATEST "latest"
+enum {
+    MANIFEST_NAME = 48,
+    MANIFEST_PATH = 160,
+    MANIFEST_PIECE = 8192, /* the longest piece that is written at once */
+    MANIFEST_SETTINGS = 64,
+};
+#define MANIFEST_LATEST "ckpt-latest"
+#define MANIFEST_TORN ".tmp" /* a text file that is being written has this at the end of its name */
 
 enum manifest_kind { MANIFEST_FILES, MANIFEST_COMPLETE };
+
+/* A setting, as a user would give it, that the names and contents of the files follow from. */
+struct manifest_setting {
+    const char *name, *value;
+};
 
 struct manifest_head {
     char run_id[FOLDER_RUN_ID];
     uint32_t checkpoint; /* the number in its file names, from 1 */
     uint64_t serial;     /* counts checkpoints over the whole run, from 1 */
-    struct payload payload;
-    uint64_t files, bytes;
+    struct payload classes[FORMAT_CLASSES]; /* they differ in `compressible` alone */
+    const struct manifest_setting *settings;
+    uint64_t setting_count;
+    uint64_t files, markers, bytes; /* bytes: of the files */
 };
 
 struct manifest_entry {
@@ -45,9 +62,17 @@ struct manifest_entry {
     const char *path;
 };
 
+struct manifest_marker {
+    uint64_t bytes;
+    uint32_t crc;
+    bool has_crc, newest; /* newest: shared by all checkpoints, neither size nor CRC are kept */
+    const char *path;
+};
+
 struct manifest {
     struct manifest_head head;
-    struct manifest_entry *entries; /* head.files of them */
+    struct manifest_entry *entries;   /* head.files of them */
+    struct manifest_marker *markers;  /* head.markers of them */
 };
 
 /* "ckpt-0003.files" or "ckpt-0003.manifest" into a buffer of MANIFEST_NAME characters. */
@@ -55,10 +80,17 @@ void manifest_name(enum manifest_kind kind, uint32_t checkpoint, char *name);
 /* The inverse; false for any other name. */
 bool manifest_parse_name(const char *name, enum manifest_kind *kind, uint32_t *checkpoint);
 
-/* Each writes one piece into text (of MANIFEST_LINE * 2 characters) and returns its length. */
+/* Each writes one piece into text (of MANIFEST_PIECE characters) and returns its length. In this
+ * order: head, settings, counts, entries, markers, end. */
 size_t manifest_write_head(const struct manifest_head *head, char *text);
+size_t manifest_write_setting(const struct manifest_setting *setting, char *text);
+size_t manifest_write_counts(const struct manifest_head *head, char *text);
 size_t manifest_write_entry(const struct manifest_entry *entry, char *text);
+size_t manifest_write_marker(const struct manifest_marker *marker, char *text);
 size_t manifest_write_end(const struct manifest_head *head, char *text);
+
+/* The value of a setting, or NULL. */
+const char *manifest_setting(const struct manifest_head *head, const char *name);
 
 /* Reads one. ERR_FAILED where it is missing, torn or damaged; says line and what is wrong. Paths
  * that leave the folder are refused. */

@@ -1,5 +1,7 @@
 #include "io/verify.h"
 
+#include "io/crc32.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -9,6 +11,7 @@
 struct file_check {
     const struct manifest *manifest;
     const struct manifest_entry *entry;
+    const struct format_file *content; /* NULL: payload from end to end */
     int fd;
     char *buffer;
     size_t size;
@@ -41,10 +44,21 @@ static ssize_t read_chunk(int fd, char *buffer, size_t size, uint64_t offset) {
     return (ssize_t)used;
 }
 
+/* How many of the bytes in the buffer are those that were written at this offset. */
+static size_t right_bytes(const struct file_check *check, uint64_t stream, uint64_t offset,
+                          size_t length) {
+    const struct payload *classes = check->manifest->head.classes;
+    if (check->content == NULL) {
+        return payload_compare(&classes[0], stream, offset, check->buffer, length);
+    }
+    struct format_source source = {.stream = stream, .classes = classes};
+    return format_compare(check->content, &source, offset, check->buffer, length);
+}
+
 static bool check_bytes(struct file_check *check) {
     const struct manifest_entry *entry = check->entry;
     const struct manifest_head *head = &check->manifest->head;
-    uint64_t stream = payload_stream(&head->payload, head->serial, entry->rank, entry->index);
+    uint64_t stream = payload_stream(&head->classes[0], head->serial, entry->rank, entry->index);
     uint64_t sum = 0;
     for (uint64_t offset = 0; offset < entry->bytes;) {
         uint64_t left = entry->bytes - offset;
@@ -56,7 +70,7 @@ static bool check_bytes(struct file_check *check) {
         if ((size_t)got < want) {
             return damaged(check, "the file ends too early", offset + (uint64_t)got);
         }
-        size_t right = payload_compare(&head->payload, stream, offset, check->buffer, want);
+        size_t right = right_bytes(check, stream, offset, want);
         if (right < want) {
             return damaged(check, "not the bytes that were written", offset + right);
         }
@@ -89,7 +103,57 @@ static bool check_file(const struct folder *folder, struct file_check *check) {
     return good;
 }
 
-void verify_checkpoint(const struct folder *folder, uint32_t checkpoint, void *buffer, size_t size,
+static void damaged_marker(struct verify_verdict *verdict, const struct manifest_marker *marker,
+                           const char *what) {
+    verdict->state = VERIFY_DAMAGED;
+    snprintf(verdict->text, sizeof verdict->text, "'%s': %s", marker->path, what);
+}
+
+/* A marker is small text; its CRC says whether it is what was written. */
+static void check_marker(const struct folder *folder, const struct manifest_marker *marker,
+                         char *buffer, size_t size, struct verify_verdict *verdict) {
+    int fd = folder_open_file(folder, marker->path, O_RDONLY);
+    if (fd < 0) {
+        damaged_marker(verdict, marker, error_words(-fd));
+        return;
+    }
+    uint64_t offset = 0;
+    uint32_t crc = 0;
+    ssize_t got;
+    while ((got = read_chunk(fd, buffer, size, offset)) > 0) {
+        crc = crc32_more(crc, buffer, (size_t)got);
+        offset += (uint64_t)got;
+    }
+    close(fd);
+    if (got < 0) {
+        damaged_marker(verdict, marker, error_words((int)-got));
+    } else if (offset != marker->bytes || (marker->has_crc && crc != marker->crc)) {
+        damaged_marker(verdict, marker, "not the text that was written");
+    }
+}
+
+static void check_all(const struct folder *folder, const struct manifest *manifest,
+                      struct verify_contents *contents, void *buffer, size_t size,
+                      struct verify_verdict *verdict) {
+    for (uint64_t i = 0; i < manifest->head.files; i++) {
+        struct file_check check = {.manifest = manifest, .entry = &manifest->entries[i],
+                                   .content = contents->content(contents, i),
+                                   .buffer = buffer, .size = size, .verdict = verdict};
+        if (!check_file(folder, &check)) {
+            return;
+        }
+        verdict->files++;
+        verdict->bytes += manifest->entries[i].bytes;
+    }
+    for (uint64_t i = 0; i < manifest->head.markers && verdict->state == VERIFY_COMPLETE; i++) {
+        if (!manifest->markers[i].newest) {
+            check_marker(folder, &manifest->markers[i], buffer, size, verdict);
+        }
+    }
+}
+
+void verify_checkpoint(const struct folder *folder, uint32_t checkpoint,
+                       struct verify_contents *contents, void *buffer, size_t size,
                        struct verify_verdict *verdict) {
     char name[MANIFEST_NAME];
     struct arena arena = {0};
@@ -113,15 +177,12 @@ void verify_checkpoint(const struct folder *folder, uint32_t checkpoint, void *b
         snprintf(verdict->text, sizeof verdict->text, "'%s' is the manifest of checkpoint %u", name,
                  manifest.head.checkpoint);
     }
-    uint64_t files = verdict->state == VERIFY_COMPLETE ? manifest.head.files : 0;
-    for (uint64_t i = 0; i < files; i++) {
-        struct file_check check = {.manifest = &manifest, .entry = &manifest.entries[i],
-                                   .buffer = buffer, .size = size, .verdict = verdict};
-        if (!check_file(folder, &check)) {
-            break;
-        }
-        verdict->files++;
-        verdict->bytes += manifest.entries[i].bytes;
+    if (verdict->state == VERIFY_COMPLETE && contents->begin(contents, &manifest, &err) != OK) {
+        verdict->state = VERIFY_DAMAGED;
+        snprintf(verdict->text, sizeof verdict->text, "'%s': %.450s", name, err.text);
+    }
+    if (verdict->state == VERIFY_COMPLETE) {
+        check_all(folder, &manifest, contents, buffer, size, verdict);
     }
     arena_fini(&arena);
 }

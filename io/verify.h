@@ -17,9 +17,19 @@ struct verify_verdict {
     char text[512];        /* of a damaged one: file, offset, what is wrong */
 };
 
+/* Who knows what is in a manifest's files; the first member of the struct that knows more. */
+struct verify_contents {
+    /* Gets ready for the files of this manifest. */
+    enum status (*begin)(struct verify_contents *contents, const struct manifest *manifest,
+                         struct error *err);
+    /* Of its file `nth`; NULL: payload from end to end. */
+    const struct format_file *(*content)(struct verify_contents *contents, uint64_t nth);
+};
+
 /* Checkpoint number `checkpoint` of the folder. buffer holds size bytes, a multiple of
  * PAYLOAD_BLOCK. */
-void verify_checkpoint(const struct folder *folder, uint32_t checkpoint, void *buffer, size_t size,
+void verify_checkpoint(const struct folder *folder, uint32_t checkpoint,
+                       struct verify_contents *contents, void *buffer, size_t size,
                        struct verify_verdict *verdict);
 
 #endif

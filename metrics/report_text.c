@@ -113,6 +113,9 @@ void report_plan(const struct result *result, FILE *stream) {
               units_grouped(plan->parameters, count));
     text_line(stream, "layout", "%s; leaves out: %s", or_unknown(plan->layout),
               plan->layout_leaves_out != NULL ? plan->layout_leaves_out : "nothing");
+    if (plan->format != NULL) {
+        text_line(stream, "format", "%s", plan->format);
+    }
     write_ranks(plan, stream);
     write_sizes(plan, stream);
     write_amount(plan, stream);

@@ -49,7 +49,8 @@ struct checkpoint_record {
 };
 
 struct result_plan {
-    const char *model, *layout, *layout_leaves_out;
+    const char *model, *layout, *layout_leaves_out, *format;
+    /* checkpoint_bytes: of the files; model_bytes and optimizer_bytes: of the tensors in them. */
     uint64_t parameters, checkpoint_bytes, model_bytes, optimizer_bytes, files;
     uint64_t ranks, tp, pp, dp, zero_stage;
     uint64_t largest_rank_bytes, smallest_rank_bytes;

@@ -60,6 +60,7 @@ enum layout_takes {
 struct layout {
     const char *name;
     const char *alias;      /* another name for it, or NULL */
+    const char *format;     /* that the framework writes; NULL: any */
     const char *about;      /* one line for `ckptsim list layouts` */
     const char *leaves_out; /* what a real checkpoint holds and this does not; for the output */
     unsigned takes;         /* enum layout_takes */

@@ -443,6 +443,7 @@ static void marker_at(const struct plan *plan, uint64_t index, uint32_t checkpoi
 
 const struct layout layout_deepspeed = {
     .name = "deepspeed",
+    .format = "torch",
     .about = "DeepSpeed, ZeRO 0 to 3 (--zero, 1 if not given), pipelines and experts",
     .leaves_out = "tensor bytes alone: no container, no scheduler or random state, no "
                   "zero_to_fp32.py; step counters and ZeRO 3's parameter shapes are left out",

@@ -266,6 +266,7 @@ static void marker_at(const struct plan *plan, uint64_t index, uint32_t checkpoi
 
 const struct layout layout_fsdp = {
     .name = "fsdp",
+    .format = "dcp",
     .alias = "dcp",
     .about = "PyTorch FSDP2 through DCP, as torchtitan: fp32 shards, 12 bytes per parameter",
     .leaves_out =

@@ -153,6 +153,7 @@ static void marker_at(const struct plan *plan, uint64_t index, uint32_t checkpoi
 
 const struct layout layout_hf = {
     .name = "hf",
+    .format = "safetensors",
     .about = "Hugging Face safetensors shards of 5 GB with index: the weights, written by rank 0",
     .leaves_out = "weights alone, no optimizer; no container, no config.json and tokenizer",
     .takes = TAKES_MODEL_DATATYPE,

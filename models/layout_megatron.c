@@ -204,6 +204,7 @@ static void marker_at(const struct plan *plan, uint64_t index, uint32_t checkpoi
 
 const struct layout layout_megatron = {
     .name = "megatron",
+    .format = "torch",
     .about = "Megatron-LM's legacy torch files; --zero 1: distributed optimizer, --zero 0: without",
     .leaves_out = "tensor bytes alone: no container, no arguments, scheduler or random state; "
                   "gradient buffers have one bucket",

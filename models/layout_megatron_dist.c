@@ -364,6 +364,7 @@ static void marker_at(const struct plan *plan, uint64_t index, uint32_t checkpoi
 
 const struct layout layout_megatron_dist = {
     .name = "megatron-dist",
+    .format = "dcp",
     .alias = "torch_dist",
     .about =
         "Megatron-LM's torch_dist: one .distcp a rank, weights spread over data parallel ranks",

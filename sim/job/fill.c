@@ -1,12 +1,14 @@
 #include "sim/job/fill.h"
 
 #include "io/manifest.h"
-#include "models/plan.h"
+#include "sim/job/shards.h"
 
 enum { BLOCK_BYTES = 4096, LINE_BYTES = 96, SLACK_BYTES = 16 * BLOCK_BYTES };
 
-uint64_t fill_checkpoint_bytes(const struct plan *plan) {
-    return plan->checkpoint_bytes + plan->files * (BLOCK_BYTES + 2 * LINE_BYTES) + SLACK_BYTES;
+uint64_t fill_checkpoint_bytes(const struct shards *shards) {
+    uint64_t files = shards->files + shards_markers(shards);
+    return shards->checkpoint_bytes + shards->marker_bytes +
+           files * (BLOCK_BYTES + 2 * LINE_BYTES) + SLACK_BYTES;
 }
 
 static uint64_t less(uint64_t from, uint64_t take) {

@@ -19,14 +19,13 @@ enum step {
 };
 
 void job_init(struct job *job) {
-    const struct plan *plan = job->plan;
-    job->writers = arena_new(job->arena, plan->ranks, sizeof *job->writers);
-    job->sums = arena_new(job->arena, plan->files, sizeof *job->sums);
+    const struct shards *shards = job->shards;
+    job->writers = arena_new(job->arena, shards->ranks, sizeof *job->writers);
+    job->sums = arena_new(job->arena, shards->files, sizeof *job->sums);
+    job->marker_crcs = arena_new(job->arena, shards_markers(shards), sizeof *job->marker_crcs);
     job->text = arena_new(job->arena, JOB_TEXT_BYTES, 1);
-    uint64_t first_sum = 0;
-    for (uint32_t rank = 0; rank < plan->ranks; rank++) {
-        rank_writer_init(&job->writers[rank], job, rank, first_sum, job->arena);
-        first_sum += plan->shares[rank].files;
+    for (uint32_t rank = 0; rank < shards->ranks; rank++) {
+        rank_writer_init(&job->writers[rank], job, rank, job->arena);
     }
     job->pass = job->slot = job->serial = 1;
     job->doing = "starting";
@@ -77,8 +76,8 @@ void job_fail(struct job *job, const struct io_request *request) {
 static uint32_t rank_furthest_behind(const struct job *job) {
     uint32_t behind = UINT32_MAX;
     uint64_t most = 0;
-    for (uint32_t rank = 0; rank < job->plan->ranks; rank++) {
-        uint64_t left = job->plan->shares[rank].bytes - job->writers[rank].bytes;
+    for (uint32_t rank = 0; rank < job->shards->ranks; rank++) {
+        uint64_t left = job->shards->shares[rank].bytes - job->writers[rank].bytes;
         if (job->writers[rank].state != RANK_DONE && left > most) {
             most = left;
             behind = rank;
@@ -99,7 +98,7 @@ void job_tick(struct job *job) {
         .checkpoint = job->slot,
         .checkpoints_per_pass = job->slots,
         .bytes = recorder_bytes(job->recorder),
-        .checkpoint_bytes = job->plan->checkpoint_bytes,
+        .checkpoint_bytes = job->shards->checkpoint_bytes,
         .checkpoint_ns = now - job->checkpoint_start_ns,
         .run_ns = now,
         .used_bytes = job->used_bytes,
@@ -138,15 +137,15 @@ static void look_at_space(struct job *job) {
 }
 
 static uint64_t room_for_checkpoints(const struct job *job) {
-    uint64_t each = fill_checkpoint_bytes(job->plan);
+    uint64_t each = fill_checkpoint_bytes(job->shards);
     return fill_room(&job->config->fill, job->total_bytes - job->used_bytes, job->total_bytes,
                      job->held_count * each);
 }
 
-uint64_t job_checkpoints_that_fit(const struct job_config *config, const struct plan *plan,
+uint64_t job_checkpoints_that_fit(const struct job_config *config, const struct shards *shards,
                                   uint64_t free_bytes, uint64_t total_bytes) {
     uint64_t room = fill_room(&config->fill, free_bytes, total_bytes, 0);
-    uint64_t count = room / fill_checkpoint_bytes(plan);
+    uint64_t count = room / fill_checkpoint_bytes(shards);
     uint64_t limit = config->checkpoints_per_pass;
     return limit > 0 && limit < count ? limit : count;
 }
@@ -160,14 +159,14 @@ static bool pass_goes_on(struct job *job) {
     look_at_space(job);
     return (limit == 0 || job->slot <= limit) &&
            (job_holds(job, job->slot) ||
-            room_for_checkpoints(job) >= fill_checkpoint_bytes(job->plan));
+            room_for_checkpoints(job) >= fill_checkpoint_bytes(job->shards));
 }
 
 /* All ranks write their shares; returns when the last one is done. */
 static void write_ranks(struct job *job) {
-    uint32_t ranks_left = job->plan->ranks;
+    uint32_t ranks_left = job->shards->ranks;
     job->doing = "writing";
-    for (uint32_t rank = 0; rank < job->plan->ranks; rank++) {
+    for (uint32_t rank = 0; rank < job->shards->ranks; rank++) {
         if (rank_writer_start(&job->writers[rank], job->checkpoint_start_ns)) {
             recorder_rank_end(job->recorder, rank, job->checkpoint_start_ns);
             ranks_left--;

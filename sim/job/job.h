@@ -4,9 +4,10 @@
 #include "base/error.h"
 #include "base/memory.h"
 #include "io/engine.h"
+#include "io/manifest.h"
 #include "metrics/recorder.h"
-#include "models/plan.h"
 #include "sim/job/fill.h"
+#include "sim/job/shards.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -72,17 +73,20 @@ struct job {
     /* Given: */
     const struct job_config *config;
     const struct engine_config *io;
-    const struct plan *plan;
+    const struct shards *shards;
     struct engine *engine;
     struct recorder *recorder;
     struct arena *arena;
     const char *run_id;
+    const struct manifest_setting *settings; /* for the manifests */
+    uint64_t setting_count;
     uint64_t planned_slots;       /* computed to fit a pass before the run; 0: not computed */
     const volatile sig_atomic_t *stop; /* set by a signal: finish soon */
     struct job_observer observer;
     /* Its state: */
     struct rank_writer *writers;  /* one per rank */
     uint64_t *sums;               /* checksum of every file of the checkpoint under way */
+    uint32_t *marker_crcs;        /* and of every marker's text */
     uint64_t pass, slot, serial;  /* from 1; serial counts checkpoints over the run */
     uint64_t slots;               /* slots written in pass 1; later passes use the same */
     bool *held;                   /* by slot: may have files; grows between checkpoints */
@@ -122,7 +126,7 @@ enum status job_remove_files(struct job *job, struct error *err);
 enum { JOB_CHECKPOINTS_LIMIT = 100000 };
 
 /* Checkpoints of one pass that fit a target with this much room; 0: not one. */
-uint64_t job_checkpoints_that_fit(const struct job_config *config, const struct plan *plan,
+uint64_t job_checkpoints_that_fit(const struct job_config *config, const struct shards *shards,
                                   uint64_t free_bytes, uint64_t total_bytes);
 
 void job_fini(struct job *job);

@@ -5,10 +5,10 @@
 #include <errno.h>
 
 void rank_writer_init(struct rank_writer *writer, struct job *job, uint32_t rank,
-                      uint64_t first_sum, struct arena *arena) {
+                      struct arena *arena) {
     uint64_t depth = job->io->queue_depth;
-    *writer = (struct rank_writer){.job = job, .rank = rank, .first_sum = first_sum,
-                                   .state = RANK_DONE};
+    *writer = (struct rank_writer){.job = job, .rank = rank, .state = RANK_DONE};
+    writer->crcs = arena_new(arena, job->shards->most_crcs, sizeof *writer->crcs);
     writer->requests = arena_new(arena, depth, sizeof *writer->requests);
     writer->free_requests = arena_new(arena, depth, sizeof *writer->free_requests);
     for (uint64_t i = 0; i < depth; i++) {
@@ -30,14 +30,19 @@ static void submit(struct rank_writer *writer, struct io_request *request) {
 
 static void submit_open(struct rank_writer *writer) {
     struct job *job = writer->job;
-    plan_file(job->plan, writer->rank, writer->index, (uint32_t)job->slot, &writer->shard);
+    shards_file(job->shards, writer->rank, writer->index, (uint32_t)job->slot, &writer->shard);
     enum io_mode mode = job->config->reuse == JOB_OVERWRITE ? IO_OVERWRITE : IO_TRUNCATE;
     writer->file = (struct io_file){
         .path = writer->shard.path,
         .size_bytes = writer->shard.bytes,
         .stream = payload_stream(&job->io->payload, job->serial, writer->rank, writer->index),
+        .format = shards_content(job->shards, writer->rank, writer->index),
+        .crcs = writer->crcs,
         .mode = writer->second_round ? IO_EXISTING : mode,
     };
+    if (writer->file.format != NULL) {
+        format_begin(writer->file.format, writer->crcs);
+    }
     writer->offset = 0;
     writer->state = RANK_OPENING;
     submit(writer, take_free(writer, IO_OPEN));
@@ -77,7 +82,7 @@ static void write_on(struct rank_writer *writer) {
 
 /* After the last file: a second round where every checkpoint is synced as a whole, or done. */
 static bool next_file(struct rank_writer *writer) {
-    uint64_t files = writer->job->plan->shares[writer->rank].files;
+    uint64_t files = writer->job->shards->shares[writer->rank].files;
     if (++writer->index == files && !writer->second_round &&
         writer->job->config->fsync == JOB_FSYNC_CHECKPOINT) {
         writer->second_round = true;
@@ -98,7 +103,7 @@ bool rank_writer_start(struct rank_writer *writer, uint64_t start_ns) {
     writer->index = 0;
     writer->bytes = 0;
     writer->end_ns = start_ns;
-    if (writer->job->plan->shares[writer->rank].files == 0) {
+    if (writer->job->shards->shares[writer->rank].files == 0) {
         return true;
     }
     submit_open(writer);
@@ -135,7 +140,7 @@ static void note_done(struct rank_writer *writer, const struct io_request *reque
     } else if (request->op == IO_CLOSE) {
         writer->opened = false;
         if (!writer->second_round) {
-            job->sums[writer->first_sum + writer->index] = writer->file.sum;
+            job->sums[job->shards->first[writer->rank] + writer->index] = writer->file.sum;
         }
     }
 }

@@ -23,20 +23,20 @@ struct rank_writer {
     bool second_round;     /* syncing the files written before */
     bool opened;           /* the engine holds the file open */
     uint64_t index;        /* of the file under way */
-    uint64_t first_sum;    /* where this rank's checksums begin in job->sums */
     uint64_t offset;       /* next byte to submit */
     uint64_t under_way;    /* requests the engine holds */
     uint64_t bytes;        /* written in this checkpoint */
     uint64_t end_ns;       /* of the latest completion */
     struct shard_file shard;
     struct io_file file;
+    struct format_crc *crcs;         /* of the open file */
     struct io_request *requests;     /* queue depth of them */
     struct io_request **free_requests;
     uint64_t free_count;
 };
 
 void rank_writer_init(struct rank_writer *writer, struct job *job, uint32_t rank,
-                      uint64_t first_sum, struct arena *arena);
+                      struct arena *arena);
 /* Begins the rank's share; true if it is done already, having no files. */
 bool rank_writer_start(struct rank_writer *writer, uint64_t start_ns);
 /* Takes a completion of this rank and submits what follows; true when the rank just became done. */

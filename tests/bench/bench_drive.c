@@ -110,6 +110,7 @@ static struct engine *open_drive(const char *name, uint32_t ranks, struct arena 
 static void run_case(const char *drive, const struct split *row, struct cost *cost) {
     struct arena arena = {0};
     struct plan plan;
+    struct shards shards;
     struct result result = {.arena = &arena};
     struct recorder recorder;
     struct counter counter = {0};
@@ -117,6 +118,7 @@ static void run_case(const char *drive, const struct split *row, struct cost *co
     struct error err = {0};
     double begin = now_s();
     make_plan(row, &arena, &plan);
+    shards_raw(&plan, &arena, &shards);
     struct engine *engine = open_drive(drive, plan.ranks, &arena);
     shim_init(&counter.shim, engine);
     counter.shim.ops.submit = count_submit;
@@ -127,7 +129,7 @@ static void run_case(const char *drive, const struct split *row, struct cost *co
                                .payload = {.compressible = 1, .dedupe = 1}};
     struct job job = {.config = &config,
                       .io = &io,
-                      .plan = &plan,
+                      .shards = &shards,
                       .engine = &counter.shim.base,
                       .recorder = &recorder,
                       .arena = &arena,

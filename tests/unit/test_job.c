@@ -6,6 +6,7 @@
 struct bench {
     struct arena arena;
     struct plan plan;
+    struct shards shards;
     struct fake_engine *fake;
     struct job_config config;
     struct engine_config io;
@@ -35,11 +36,12 @@ static int make_bench(void **state) {
                                    .scale = 1e-4, .zero_stage = PLAN_ZERO_DEFAULT};
     assert_int_equal(plan_build(&request, &bench->arena, &bench->plan, &bench->err), OK);
     assert_int_equal(bench->plan.ranks, 8);
+    shards_raw(&bench->plan, &bench->arena, &bench->shards);
     bench->config = (struct job_config){.fill = {.share = 1}, .passes = 2, .commit = true,
                                         .fsync = JOB_FSYNC_FILE, .reuse = JOB_TRUNCATE};
     bench->io = (struct engine_config){.ranks = 8, .chunk_bytes = 16384, .queue_depth = 3,
                                        .payload = {.seed = 1, .compressible = 1, .dedupe = 1}};
-    bench->fake = fake_open(fill_checkpoint_bytes(&bench->plan) * 3 + 4096);
+    bench->fake = fake_open(fill_checkpoint_bytes(&bench->shards) * 3 + 4096);
     bench->result.arena = &bench->arena;
     *state = bench;
     return 0;
@@ -56,7 +58,7 @@ static int drop_bench(void **state) {
 }
 
 static void set_up(struct bench *bench) {
-    bench->job = (struct job){.config = &bench->config, .io = &bench->io, .plan = &bench->plan,
+    bench->job = (struct job){.config = &bench->config, .io = &bench->io, .shards = &bench->shards,
                               .engine = &bench->fake->base, .recorder = &bench->recorder,
                               .arena = &bench->arena, .run_id = "test", .stop = &bench->stop,
                               .observer = {bench, NULL, observe}};
@@ -150,7 +152,7 @@ static void commits_in_order(void **state) {
             } else if (event->op == IO_REMOVE && of_manifest) {
                 manifest[slot] = false;
             }
-        } else if (strcmp(event->path, "latest.tmp") == 0 && event->op == IO_RENAME) {
+        } else if (strcmp(event->path, MANIFEST_LATEST MANIFEST_TORN) == 0 && event->op == IO_RENAME) {
             latest++;
         } else if (is_shard(event)) {
             const char *dash = strstr(event->path, "-1-");

@@ -101,6 +101,7 @@ static void recording_fini(struct recording *recording) {
 struct bench {
     struct arena arena;
     struct plan plan;
+    struct shards shards;
     struct job_config config;
     struct engine_config io;
     uint64_t capacity_bytes;
@@ -125,7 +126,7 @@ static struct told *tell(struct bench *bench, struct engine *engine, uint64_t st
     told->result.arena = &bench->arena;
     struct job job = {.config = &bench->config,
                       .io = &bench->io,
-                      .plan = &bench->plan,
+                      .shards = &bench->shards,
                       .engine = &told->recording.base,
                       .recorder = &recorder,
                       .arena = &bench->arena,
@@ -221,6 +222,7 @@ static void set_up(struct bench *bench, const struct plan_request *request) {
         fail_msg("%s", err.text);
     }
     assert_in_range(bench->plan.ranks, 1, RANKS_MAX);
+    shards_raw(&bench->plan, &bench->arena, &bench->shards);
     bench->config = (struct job_config){.fill = {.share = 0.88}, .passes = 3};
     bench->io = (struct engine_config){.ranks = bench->plan.ranks,
                                        .chunk_bytes = UINT64_C(1) << 30,

@@ -1,0 +1,24 @@
+#include "cli/spec_shards.h"
+
+#include "cli/payload_classes.h"
+
+enum status spec_set_classes(struct spec *spec, struct error *err) {
+    struct payload *classes = spec->io.classes;
+    if (payload_classes_parse(spec->compressible, &spec->io.payload, classes, err) != OK) {
+        return err->status;
+    }
+    spec->io.payload = classes[TENSOR_WEIGHT];
+    return OK;
+}
+
+enum status spec_shards(const struct spec *spec, const struct payload *classes,
+                        enum shards_depth depth, struct arena *arena, struct plan *plan,
+                        struct shards *shards, struct error *err) {
+    const struct format *format;
+    if (plan_build(&spec->plan, arena, plan, err) != OK ||
+        shards_format(spec->format, plan->layout, &format, err) != OK ||
+        shards_measure(plan, format, classes, depth, arena, shards, err) != OK) {
+        return err->status;
+    }
+    return OK;
+}
