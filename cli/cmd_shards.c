@@ -5,6 +5,7 @@
 #include "base/json.h"
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/spec_shards.h"
 #include "models/digest.h"
 
 #include <stdio.h>
@@ -16,6 +17,7 @@ enum { OUTPUT_BUFFER = 1024 * 1024, ROWS_SHOWN = 32, DIGITS = 20, SHAPE_TEXT = 1
 struct shown {
     uint32_t first, last;
     bool tensors;
+    const struct shards *shards; /* as a format that was asked for has them; NULL: none was */
 };
 
 /* Ranks next to each other that write as much and as many files. */
@@ -194,6 +196,11 @@ static void say_all_tensors(const struct plan *plan, const struct shown *shown) 
 static void say_plan(const struct plan *plan, const struct shown *shown) {
     say_head(plan);
     say_totals(plan);
+    if (shown->shards != NULL) {
+        say_bytes("format", shown->shards->checkpoint_bytes);
+        printf("%-16s %s takes %.2f %% more than the tensors alone\n", "", shown->shards->format->name,
+               100 * ((double)shown->shards->checkpoint_bytes / (double)plan->checkpoint_bytes - 1));
+    }
     printf("%-16s %s\n", "leaves out", plan->layout->leaves_out);
     for (uint64_t i = 0; i < plan_markers(plan); i++) {
         struct shard_marker marker;
@@ -217,13 +224,23 @@ static void put_count(uint64_t count) {
     fputs_unlocked(at, stdout);
 }
 
-static void put_shape(const struct tensor *tensor) {
+static void put_counts(const char *key, const uint64_t *counts, uint32_t dimensions) {
+    fputs_unlocked(key, stdout);
     putc_unlocked('[', stdout);
-    for (uint32_t i = 0; i < tensor->dimensions; i++) {
+    for (uint32_t i = 0; i < dimensions; i++) {
         fputs_unlocked(i > 0 ? ", " : "", stdout);
-        put_count(tensor->shape[i]);
+        put_count(counts[i]);
     }
     putc_unlocked(']', stdout);
+}
+
+/* Where it is a part of a larger one, also which. */
+static void put_shape(const struct tensor *tensor) {
+    put_counts("\", \"shape\": ", tensor->shape, tensor->dimensions);
+    if (memcmp(tensor->shape, tensor->whole, tensor->dimensions * sizeof tensor->shape[0]) != 0) {
+        put_counts(", \"whole\": ", tensor->whole, tensor->dimensions);
+        put_counts(", \"offset\": ", tensor->offset, tensor->dimensions);
+    }
 }
 
 static void put_tensors(const struct plan *plan, uint32_t rank, uint64_t index) {
@@ -238,7 +255,6 @@ static void put_tensors(const struct plan *plan, uint32_t rank, uint64_t index) 
         fputs_unlocked(datatype_name(tensor.datatype), stdout);
         fputs_unlocked("\", \"class\": \"", stdout);
         fputs_unlocked(tensor_class_name(tensor.class), stdout);
-        fputs_unlocked("\", \"shape\": ", stdout);
         put_shape(&tensor);
         fputs_unlocked(", \"bytes\": ", stdout);
         put_count(tensor.bytes);
@@ -249,7 +265,8 @@ static void put_tensors(const struct plan *plan, uint32_t rank, uint64_t index) 
 
 /* The one place that writes JSON by hand: a million files through the general writer would take
  * seconds. Names of shards and tensors hold nothing that needs escaping. */
-static void write_files(const struct plan *plan, uint32_t rank, bool tensors, struct json *json) {
+static void write_files(const struct plan *plan, uint32_t rank, const struct shown *shown,
+                        struct json *json) {
     json_begin_list(json, "files");
     for (uint64_t i = 0; i < plan->shares[rank].files; i++) {
         struct shard_file file;
@@ -260,7 +277,14 @@ static void write_files(const struct plan *plan, uint32_t rank, bool tensors, st
         fputs_unlocked(file.path, stdout);
         fputs_unlocked("\", \"bytes\": ", stdout);
         put_count(file.bytes);
-        if (tensors) {
+        if (shown->shards != NULL) {
+            shards_file(shown->shards, rank, i, 1, &file);
+            fputs_unlocked(", \"file\": \"", stdout);
+            fputs_unlocked(file.path, stdout);
+            fputs_unlocked("\", \"file_bytes\": ", stdout);
+            put_count(file.bytes);
+        }
+        if (shown->tensors) {
             put_tensors(plan, rank, i);
         }
         putc_unlocked('}', stdout);
@@ -275,7 +299,7 @@ static void write_ranks(const struct plan *plan, const struct shown *shown, stru
         json_begin_map(json, NULL);
         json_count(json, "rank", rank);
         json_count(json, "bytes", plan->shares[rank].bytes);
-        write_files(plan, rank, shown->tensors, json);
+        write_files(plan, rank, shown, json);
         json_end_map(json);
     }
     json_end_list(json);
@@ -331,6 +355,10 @@ static void write_plan(const struct plan *plan, const struct shown *shown) {
     json_count(&json, "smallest_rank_bytes", range.smallest);
     json_count(&json, "mean_rank_bytes", range.mean);
     json_text(&json, "sha256", digested ? sha256 : NULL);
+    if (shown->shards != NULL) {
+        json_text(&json, "format", shown->shards->format->name);
+        json_count(&json, "format_bytes", shown->shards->checkpoint_bytes);
+    }
     write_markers(plan, &json);
     write_ranks(plan, shown, &json);
     json_end_map(&json);
@@ -350,11 +378,28 @@ static enum status choose_ranks(const struct command_input *input, const struct 
     return OK;
 }
 
+/* The sizes in a format take a look at every tensor; only who asks for one waits for it. */
+static enum status measure_format(const struct command_input *input, const struct plan *plan,
+                                  struct shown *shown, struct error *err) {
+    static const struct payload any[FORMAT_CLASSES];
+    const struct format *format;
+    if (!settings_value(&input->settings, "format")->given) {
+        return OK;
+    }
+    struct shards *shards = arena_new(input->arena, 1, sizeof *shards);
+    shown->shards = shards;
+    if (shards_format(input->spec.format, plan->layout, &format, err) != OK) {
+        return err->status;
+    }
+    return shards_measure(plan, format, any, SHARDS_SIZES, input->arena, shards, err);
+}
+
 enum status cmd_shards(struct command_input *input, struct error *err) {
     struct plan plan;
     struct shown shown;
     enum status status = plan_build(&input->spec.plan, input->arena, &plan, err);
     status = status == OK ? choose_ranks(input, &plan, &shown, err) : status;
+    status = status == OK ? measure_format(input, &plan, &shown, err) : status;
     if (status != OK) {
         return status;
     }

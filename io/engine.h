@@ -102,7 +102,8 @@ enum io_dontcache { IO_DONTCACHE_AUTO, IO_DONTCACHE_OFF };
 
 struct engine_config {
     uint32_t ranks;
-    uint64_t chunk_bytes;  /* largest IO_WRITE; a multiple of PAYLOAD_BLOCK */
+    uint64_t chunk_bytes;  /* largest IO_WRITE but for literals of plain files, largest IO_READ; a multiple
+                            * of PAYLOAD_BLOCK */
     uint64_t queue_depth;  /* writes of one rank under way at most */
     int direct;            /* enum io_direct: ON fails where the file system refuses it */
     int dontcache;         /* enum io_dontcache: RWF_DONTCACHE for buffered writes where it works */

@@ -150,7 +150,7 @@ static void write_literal(struct play *play, struct io_file *file, const char *t
 
 static void check_literal(const struct play *play, const struct io_file *file, const char *text,
                           size_t length) {
-    char bytes[256] = {0};
+    static char bytes[4 * PLAY_CHUNK];
     int fd = folder_open_file(&play->folder, file->path, O_RDONLY);
     assert_true(fd >= 0);
     assert_int_equal(pread(fd, bytes, sizeof bytes, 0), length);
@@ -167,6 +167,14 @@ static void test_literal(void **state) {
         if (is_real(state)) {
             check_literal(play, &file, text, sizeof text);
         }
+    }
+    /* Longer than any write of payload, as manifests of many files are. */
+    static char long_text[3 * PLAY_CHUNK + 5];
+    memset(long_text, 'y', sizeof long_text);
+    struct io_file file = {.path = "long", .size_bytes = sizeof long_text, .plain = true};
+    write_literal(play, &file, long_text, sizeof long_text);
+    if (is_real(state)) {
+        check_literal(play, &file, long_text, sizeof long_text);
     }
 }
 
