@@ -18,8 +18,8 @@ static enum status parse_ratio(const char *text, double *ratio, struct error *er
         return error_wrap(err, "--compressible");
     }
     if (!(*ratio >= 1) || *ratio > COMPRESSIBLE_MAX) {
-        return error_set(err, ERR_USAGE, "--compressible: %s is not between 1 and %g", text,
-                         COMPRESSIBLE_MAX);
+        return error_set(err, ERR_USAGE, "--compressible: '%s' is not allowed; at least 1 and at most "
+                                         "%g is", text, COMPRESSIBLE_MAX);
     }
     return OK;
 }

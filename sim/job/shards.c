@@ -192,9 +192,9 @@ void shards_raw(const struct plan *plan, struct arena *arena, struct shards *sha
 enum status shards_measure(const struct plan *plan, const struct format *format,
                            const struct payload *classes, enum shards_depth depth,
                            struct arena *arena, struct shards *shards, struct error *err) {
-    uint64_t before = arena->used_bytes;
     shards_raw(plan, arena, shards);
     shards->format = format;
+    uint64_t before = arena->used_bytes;
     uint64_t files = shards->files;
     bool raw = strcmp(format->name, "raw") == 0;
     enum status status = OK;

@@ -24,7 +24,7 @@ struct shards {
     const uint64_t *first;             /* number of each rank's first file */
     uint64_t most_crcs;                /* of one file */
     struct format_file metadata;       /* of DCP, all literal; size_bytes 0: there is none */
-    uint64_t memory_bytes;             /* that all this takes */
+    uint64_t memory_bytes;             /* that contents take; 0 where nothing is measured */
 };
 
 enum shards_depth {
