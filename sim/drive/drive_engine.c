@@ -6,7 +6,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "sim/drive/drive_media.h"
-#include "sim/drive/flow.h"
+#include "sim/drive/rank_transfers.h"
 
 #include <errno.h>
 #include <string.h>
@@ -22,12 +22,8 @@ struct segment {
 };
 
 struct drive_rank {
-    struct io_request *head, *tail; /* writes not yet arrived; the head flows */
-    struct flow flow;
-    bool flowing;
-    struct segment *first, *last;   /* arrived, in order */
-    struct drive_file *file;        /* open */
-    bool ready;                     /* in the server's ring */
+    struct segment *first, *last; /* arrived, in order */
+    bool ready;                   /* in the server's ring */
     uint32_t next_ready;
 };
 
@@ -36,7 +32,7 @@ struct drive_engine {
     struct drive_engine_config config;
     struct drive_files files;
     struct drive_media media;
-    struct flow_set flows;
+    struct rank_transfers writes; /* that have not arrived yet */
     struct drive_rank *ranks;
     struct arena arena;
     struct segment *free_segments;
@@ -146,67 +142,34 @@ static void share_rates(struct drive_engine *drive) {
         drive->waiting_bytes >= drive->config.host.dirty_limit_bytes) {
         limit = drive->piece_rate < limit ? drive->piece_rate : limit;
     }
-    flow_share(&drive->flows, limit);
-}
-
-static void start_flow(struct drive_engine *drive, uint32_t index) {
-    struct drive_rank *rank = &drive->ranks[index];
-    if (rank->flowing || rank->head == NULL) {
-        return;
-    }
-    rank->flowing = true;
-    rank->flow.owner = rank;
-    rank->head->begin_ns = drive->now_ns;
-    enum flow_class class = rank->file->reused ? FLOW_REUSED : FLOW_NEW;
-    uint64_t bytes = rank->head->error == 0 ? rank->head->length_bytes : 0;
-    flow_add(&drive->flows, &rank->flow, class, bytes);
+    flow_share(&drive->writes.flows, limit);
 }
 
 /* In the page cache bytes know of no write: those behind the last ones of the same file join them, up
  * to what the largest write brings at once, so that small writes cost no memory each. A sync's mark
  * belongs to no file. */
-static bool join_last(struct drive_engine *drive, struct drive_rank *rank, uint64_t bytes) {
-    struct segment *last = rank->last;
-    if (!drive->config.buffered || last == NULL || last->file != rank->file ||
-        last->bytes + bytes > MOST_JOINED) {
+static bool join_last(struct drive_engine *drive, const struct io_request *request) {
+    struct segment *last = drive->ranks[request->rank].last;
+    if (!drive->config.buffered || last == NULL || last->file != request->file->engine_data ||
+        last->bytes + request->length_bytes > MOST_JOINED) {
         return false;
     }
-    last->bytes += bytes;
+    last->bytes += request->length_bytes;
     return true;
 }
 
-static void arrive(struct drive_engine *drive, uint32_t index, struct io_request *request) {
-    struct drive_rank *rank = &drive->ranks[index];
+static void arrive(struct drive_engine *drive, struct io_request *request) {
     drive->waiting_bytes += request->length_bytes;
-    if (!join_last(drive, rank, request->length_bytes)) {
+    if (!join_last(drive, request)) {
         struct segment *segment = new_segment(drive);
-        segment->file = rank->file;
+        segment->file = request->file->engine_data;
         segment->bytes = request->length_bytes;
         segment->request = drive->config.buffered ? NULL : request;
-        append_segment(drive, index, segment);
+        append_segment(drive, request->rank, segment);
     }
     if (drive->config.buffered) {
         complete(drive, request, 0);
     }
-}
-
-static void flow_ended(struct drive_engine *drive, struct drive_rank *rank) {
-    uint32_t index = (uint32_t)(rank - drive->ranks);
-    struct io_request *request = rank->head;
-    rank->flowing = false;
-    if (request == NULL) {
-        return; /* it failed meanwhile */
-    }
-    rank->head = request->next;
-    if (rank->head == NULL) {
-        rank->tail = NULL;
-    }
-    if (request->error == 0) {
-        arrive(drive, index, request);
-    } else {
-        complete(drive, request, request->error);
-    }
-    start_flow(drive, index);
 }
 
 /* Linux writes back one file for half a second of the device's own bandwidth in a row, as estimated of
@@ -219,14 +182,14 @@ static uint64_t piece_limit(const struct drive_engine *drive) {
     return limit > LEAST_PIECE ? limit : LEAST_PIECE;
 }
 
-/* The simulation cannot go on, media.error says why: everything under way comes back as failed. Flows
- * stay until they end and then belong to nothing. */
+/* The simulation cannot go on, media.error says why: everything under way comes back as failed. */
 static void fail_everything(struct drive_engine *drive) {
     for (uint32_t i = 0; i < drive->config.ranks; i++) {
         struct drive_rank *rank = &drive->ranks[i];
-        while (rank->head != NULL) {
-            struct io_request *request = rank->head;
-            rank->head = request->next;
+        struct io_request *next;
+        for (struct io_request *request = rank_transfers_drop(&drive->writes, i); request != NULL;
+             request = next) {
+            next = request->next;
             request->begin_ns = drive->now_ns;
             complete(drive, request, ENOMEM);
         }
@@ -236,7 +199,6 @@ static void fail_everything(struct drive_engine *drive) {
             }
         }
         rank->first = rank->last = NULL;
-        rank->tail = NULL;
     }
     drive->waiting_bytes = 0;
 }
@@ -288,7 +250,7 @@ static bool step(struct drive_engine *drive) {
         return true;
     }
     share_rates(drive);
-    uint64_t flow_ns = flow_next_ns(&drive->flows);
+    uint64_t flow_ns = flow_next_ns(&drive->writes.flows);
     uint64_t next = flow_ns == UINT64_MAX ? UINT64_MAX : drive->now_ns + flow_ns;
     if (drive->busy && drive->piece_end_ns < next) {
         next = drive->piece_end_ns;
@@ -300,13 +262,18 @@ static bool step(struct drive_engine *drive) {
         return false;
     }
     uint64_t ns = next - drive->now_ns;
-    bool host_sets_pace = flow_count(&drive->flows) > 0 &&
-                          flow_total_rate(&drive->flows) >= flow_wanted_rate(&drive->flows);
+    bool host_sets_pace = flow_count(&drive->writes.flows) > 0 &&
+                          flow_total_rate(&drive->writes.flows) >= flow_wanted_rate(&drive->writes.flows);
     drive->host_busy_ns += host_sets_pace ? ns : 0;
-    flow_advance(&drive->flows, ns);
+    flow_advance(&drive->writes.flows, ns);
     drive->now_ns = next;
-    for (struct flow *flow; (flow = flow_take_ended(&drive->flows)) != NULL;) {
-        flow_ended(drive, flow->owner);
+    for (struct io_request *write;
+         (write = rank_transfers_take_ended(&drive->writes, next)) != NULL;) {
+        if (write->error == 0) {
+            arrive(drive, write);
+        } else {
+            complete(drive, write, write->error);
+        }
     }
     if (drive->busy && drive->piece_end_ns <= next) {
         piece_ended(drive);
@@ -361,7 +328,7 @@ static int open_file(struct drive_engine *drive, struct io_request *request) {
         file->cursor_extent = 0;
         file->last_unit = UINT64_MAX;
     }
-    drive->ranks[request->rank].file = file;
+    io->engine_data = file;
     return 0;
 }
 
@@ -390,18 +357,11 @@ static int rename_file(struct drive_engine *drive, struct io_request *request) {
 /* A write is promised its room when it is submitted, as delayed allocation does. One that finds none
  * comes back when its turn comes: writes of a rank begin in order. */
 static void submit_write(struct drive_engine *drive, struct io_request *request) {
-    struct drive_rank *rank = &drive->ranks[request->rank];
-    struct drive_file *file = rank->file;
     uint64_t end = request->offset + request->length_bytes;
-    request->error = drive_media_promise(&drive->media, file, end) ? 0 : ENOSPC;
-    request->next = NULL;
-    if (rank->tail != NULL) {
-        rank->tail->next = request;
-    } else {
-        rank->head = request;
-    }
-    rank->tail = request;
-    start_flow(drive, request->rank);
+    bool has_room = drive_media_promise(&drive->media, request->file->engine_data, end);
+    request->error = has_room ? 0 : ENOSPC;
+    request->done_bytes = has_room ? request->length_bytes : 0;
+    rank_transfers_add(&drive->writes, request, drive->now_ns);
 }
 
 /* Done when everything the rank wrote before has reached the drive. */
@@ -499,7 +459,7 @@ static void drive_facts(struct engine *engine, struct facts *facts) {
 
 static void drive_close(struct engine *engine) {
     struct drive_engine *drive = self(engine);
-    flow_set_fini(&drive->flows);
+    rank_transfers_fini(&drive->writes);
     drive_files_fini(&drive->files);
     drive_media_close(&drive->media);
     arena_fini(&drive->arena);
@@ -568,7 +528,7 @@ enum status drive_engine_open(const struct drive_engine_config *config, struct e
     drive_files_init(&drive->files);
     uint64_t limits[FLOW_CLASSES] = {config->host.rank_new_bytes_per_s,
                                      config->host.rank_reused_bytes_per_s};
-    flow_set_init(&drive->flows, limits, config->ranks);
+    rank_transfers_init(&drive->writes, limits, config->ranks);
     *engine = &drive->base;
     return OK;
 }
