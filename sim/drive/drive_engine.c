@@ -7,25 +7,12 @@
 #include "base/units.h"
 #include "sim/drive/drive_media.h"
 #include "sim/drive/rank_transfers.h"
+#include "sim/drive/write_back.h"
 
 #include <errno.h>
 #include <string.h>
 
-enum { PIECE_STEP = 4096, LEAST_PIECE = 4 << 20, MOST_JOINED = 1 << 30 };
-
-/* Bytes of one write on their way to the drive, or a mark that a sync waits for. */
-struct segment {
-    struct segment *next;
-    struct drive_file *file;
-    struct io_request *request; /* completes with the segment; NULL: completed before */
-    uint64_t bytes;
-};
-
-struct drive_rank {
-    struct segment *first, *last; /* arrived, in order */
-    bool ready;                   /* in the server's ring */
-    uint32_t next_ready;
-};
+enum { PIECE_STEP = 4096, LEAST_PIECE = 4 << 20 };
 
 struct drive_engine {
     struct engine base;
@@ -33,22 +20,15 @@ struct drive_engine {
     struct drive_files files;
     struct drive_media media;
     struct rank_transfers writes; /* that have not arrived yet */
-    struct drive_rank *ranks;
-    struct arena arena;
-    struct segment *free_segments;
+    struct write_back back;
     struct io_request *done_first, *done_last; /* completions to hand out */
     struct io_request *pause;                  /* under way; one at a time */
     uint64_t pause_end_ns;
     uint64_t now_ns;
-    uint64_t waiting_bytes;     /* arrived and not taken by the drive */
-    uint64_t submitted;         /* requests the engine holds */
-    uint32_t ready_first, ready_last, ready_count; /* ring of ranks with segments */
-    /* The server: */
-    bool busy;
-    uint32_t piece_rank;
-    uint64_t piece_bytes, piece_end_ns, piece_rate; /* bytes/s of the piece in service */
+    uint64_t submitted; /* requests the engine holds */
+    uint64_t piece_end_ns, piece_rate; /* of the piece that is served; bytes/s */
     uint64_t largest_piece;
-    uint64_t mean_rate;         /* bytes/s that the drive took of late, as write-back estimates it */
+    uint64_t mean_rate; /* bytes/s that the drive took of late, as write-back estimates it */
     uint64_t host_busy_ns; /* while ranks ran at their own rates */
 };
 
@@ -69,77 +49,19 @@ static void complete(struct drive_engine *drive, struct io_request *request, int
     drive->done_last = request;
 }
 
-static struct segment *new_segment(struct drive_engine *drive) {
-    struct segment *segment = drive->free_segments;
-    if (segment != NULL) {
-        drive->free_segments = segment->next;
-    } else {
-        segment = arena_new(&drive->arena, 1, sizeof *segment);
-    }
-    *segment = (struct segment){0};
-    return segment;
-}
-
-static void free_segment(struct drive_engine *drive, struct segment *segment) {
-    segment->next = drive->free_segments;
-    drive->free_segments = segment;
-}
-
-/* The ring holds every rank with segments but the one being served. */
-static void make_ready(struct drive_engine *drive, uint32_t index) {
-    struct drive_rank *rank = &drive->ranks[index];
-    if (rank->ready || rank->first == NULL || (drive->busy && drive->piece_rank == index)) {
-        return;
-    }
-    rank->ready = true;
-    rank->next_ready = UINT32_MAX;
-    if (drive->ready_count++ == 0) {
-        drive->ready_first = index;
-    } else {
-        drive->ranks[drive->ready_last].next_ready = index;
-    }
-    drive->ready_last = index;
-}
-
-static uint32_t take_ready(struct drive_engine *drive) {
-    uint32_t index = drive->ready_first;
-    drive->ready_first = drive->ranks[index].next_ready;
-    drive->ready_count--;
-    drive->ranks[index].ready = false;
-    return index;
-}
-
-static void append_segment(struct drive_engine *drive, uint32_t index, struct segment *segment) {
-    struct drive_rank *rank = &drive->ranks[index];
-    if (rank->last != NULL) {
-        rank->last->next = segment;
-    } else {
-        rank->first = segment;
-    }
-    rank->last = segment;
-    make_ready(drive, index);
-}
-
-/* Pops segments that are done at the front of a rank: empty ones complete what waits for them. */
-static void settle_front(struct drive_engine *drive, struct drive_rank *rank) {
-    while (rank->first != NULL && rank->first->bytes == 0) {
-        struct segment *segment = rank->first;
-        rank->first = segment->next;
-        if (rank->first == NULL) {
-            rank->last = NULL;
-        }
-        if (segment->request != NULL) {
-            complete(drive, segment->request, 0);
-        }
-        free_segment(drive, segment);
+/* Empty segments at the front of a rank complete what waits for them. */
+static void settle_front(struct drive_engine *drive, uint32_t rank) {
+    struct io_request *request;
+    while ((request = write_back_settle(&drive->back, rank)) != NULL) {
+        complete(drive, request, 0);
     }
 }
 
 /* Ranks flow at their own rates; where the page cache is full, together at the drive's. */
 static void share_rates(struct drive_engine *drive) {
     uint64_t limit = drive->config.host.total_bytes_per_s;
-    if (drive->config.buffered && drive->busy &&
-        drive->waiting_bytes >= drive->config.host.dirty_limit_bytes) {
+    if (drive->config.buffered && drive->back.serving &&
+        drive->back.waiting_bytes >= drive->config.host.dirty_limit_bytes) {
         limit = drive->piece_rate < limit ? drive->piece_rate : limit;
     }
     flow_share(&drive->writes.flows, limit);
@@ -148,26 +70,14 @@ static void share_rates(struct drive_engine *drive) {
 /* In the page cache bytes know of no write: those behind the last ones of the same file join them, up
  * to what the largest write brings at once, so that small writes cost no memory each. A sync's mark
  * belongs to no file. */
-static bool join_last(struct drive_engine *drive, const struct io_request *request) {
-    struct segment *last = drive->ranks[request->rank].last;
-    if (!drive->config.buffered || last == NULL || last->file != request->file->engine_data ||
-        last->bytes + request->length_bytes > MOST_JOINED) {
-        return false;
-    }
-    last->bytes += request->length_bytes;
-    return true;
-}
-
 static void arrive(struct drive_engine *drive, struct io_request *request) {
-    drive->waiting_bytes += request->length_bytes;
-    if (!join_last(drive, request)) {
-        struct segment *segment = new_segment(drive);
-        segment->file = request->file->engine_data;
-        segment->bytes = request->length_bytes;
-        segment->request = drive->config.buffered ? NULL : request;
-        append_segment(drive, request->rank, segment);
+    struct drive_file *file = request->file->engine_data;
+    uint64_t bytes = request->length_bytes;
+    bool buffered = drive->config.buffered;
+    if (!buffered || !write_back_join(&drive->back, request->rank, file, bytes)) {
+        write_back_add(&drive->back, request->rank, file, bytes, buffered ? NULL : request);
     }
-    if (drive->config.buffered) {
+    if (buffered) {
         complete(drive, request, 0);
     }
 }
@@ -182,35 +92,35 @@ static uint64_t piece_limit(const struct drive_engine *drive) {
     return limit > LEAST_PIECE ? limit : LEAST_PIECE;
 }
 
-/* The simulation cannot go on, media.error says why: everything under way comes back as failed. */
+static void fail_all(struct drive_engine *drive, struct io_request *first) {
+    struct io_request *next;
+    for (struct io_request *request = first; request != NULL; request = next) {
+        next = request->next;
+        complete(drive, request, ENOMEM);
+    }
+}
+
+/* The simulation cannot go on, media.error says why: all writes and syncs under way come back as failed. */
 static void fail_everything(struct drive_engine *drive) {
     for (uint32_t i = 0; i < drive->config.ranks; i++) {
-        struct drive_rank *rank = &drive->ranks[i];
-        struct io_request *next;
-        for (struct io_request *request = rank_transfers_drop(&drive->writes, i); request != NULL;
-             request = next) {
-            next = request->next;
-            request->begin_ns = drive->now_ns;
-            complete(drive, request, ENOMEM);
+        struct io_request *writes = rank_transfers_drop(&drive->writes, i);
+        for (struct io_request *write = writes; write != NULL; write = write->next) {
+            write->begin_ns = drive->now_ns; /* most of them did not begin */
         }
-        for (struct segment *segment = rank->first; segment != NULL; segment = segment->next) {
-            if (segment->request != NULL) {
-                complete(drive, segment->request, ENOMEM);
-            }
-        }
-        rank->first = rank->last = NULL;
+        fail_all(drive, writes);
+        fail_all(drive, write_back_drop_rank(&drive->back, i));
     }
-    drive->waiting_bytes = 0;
 }
 
 /* Starts the next piece if the drive is idle and something has arrived. */
 static void serve(struct drive_engine *drive) {
-    uint32_t index = 0;
+    struct write_back *back = &drive->back;
+    uint32_t rank = 0;
     struct segment *segment = NULL;
-    while (!drive->busy && segment == NULL && drive->ready_count > 0) {
-        index = take_ready(drive);
-        settle_front(drive, &drive->ranks[index]); /* a file cut in the page cache leaves nothing */
-        segment = drive->ranks[index].first;
+    while (!back->serving && segment == NULL && back->ready_count > 0) {
+        rank = write_back_take(back);
+        settle_front(drive, rank); /* a file cut in the page cache leaves nothing */
+        segment = back->ranks[rank].first;
     }
     if (segment == NULL) {
         return;
@@ -218,14 +128,12 @@ static void serve(struct drive_engine *drive) {
     uint64_t limit = piece_limit(drive);
     uint64_t bytes = segment->bytes < limit ? segment->bytes : limit;
     uint64_t ns;
-    if (!drive_media_take(&drive->media, segment->file, index, drive->ready_count + 1, bytes,
+    if (!drive_media_take(&drive->media, segment->file, rank, back->ready_count + 1, bytes,
                           drive->now_ns, &ns)) {
         fail_everything(drive);
         return;
     }
-    drive->busy = true;
-    drive->piece_rank = index;
-    drive->piece_bytes = bytes;
+    write_back_serve(back, rank, bytes);
     drive->piece_end_ns = drive->now_ns + ns;
     drive->piece_rate = ns > 0 ? (uint64_t)((unsigned __int128)bytes * NS_PER_SECOND / ns)
                                : drive->config.rates.link_bytes_per_s;
@@ -233,14 +141,10 @@ static void serve(struct drive_engine *drive) {
 }
 
 static void piece_ended(struct drive_engine *drive) {
-    struct drive_rank *rank = &drive->ranks[drive->piece_rank];
-    struct segment *segment = rank->first;
-    uint64_t bytes = drive->piece_bytes < segment->bytes ? drive->piece_bytes : segment->bytes;
-    segment->bytes -= bytes;
-    drive->waiting_bytes -= bytes;
-    drive->busy = false;
+    uint32_t rank = drive->back.serving_rank;
+    write_back_served(&drive->back);
     settle_front(drive, rank);
-    make_ready(drive, drive->piece_rank);
+    write_back_make_ready(&drive->back, rank);
 }
 
 /* Moves time on to the next event. False where nothing will ever happen. */
@@ -252,7 +156,7 @@ static bool step(struct drive_engine *drive) {
     share_rates(drive);
     uint64_t flow_ns = flow_next_ns(&drive->writes.flows);
     uint64_t next = flow_ns == UINT64_MAX ? UINT64_MAX : drive->now_ns + flow_ns;
-    if (drive->busy && drive->piece_end_ns < next) {
+    if (drive->back.serving && drive->piece_end_ns < next) {
         next = drive->piece_end_ns;
     }
     if (drive->pause != NULL && drive->pause_end_ns < next) {
@@ -275,7 +179,7 @@ static bool step(struct drive_engine *drive) {
             complete(drive, write, write->error);
         }
     }
-    if (drive->busy && drive->piece_end_ns <= next) {
+    if (drive->back.serving && drive->piece_end_ns <= next) {
         piece_ended(drive);
     }
     if (drive->pause != NULL && drive->pause_end_ns <= next) {
@@ -291,18 +195,7 @@ static void drop_dirty(struct drive_engine *drive, struct drive_file *file) {
     if (file->size_bytes <= file->cursor_bytes) {
         return; /* all of it was taken */
     }
-    for (uint32_t i = 0; i < drive->config.ranks; i++) {
-        struct drive_rank *rank = &drive->ranks[i];
-        bool in_service = drive->busy && drive->piece_rank == i;
-        for (struct segment *segment = rank->first; segment != NULL; segment = segment->next) {
-            uint64_t keep = in_service && segment == rank->first ? drive->piece_bytes : 0;
-            if (segment->file == file && segment->bytes > keep) {
-                uint64_t dropped = segment->bytes - keep;
-                segment->bytes = keep;
-                drive->waiting_bytes -= dropped;
-            }
-        }
-    }
+    write_back_drop_file(&drive->back, file, drive->config.ranks);
 }
 
 static void empty_file(struct drive_engine *drive, struct drive_file *file) {
@@ -366,13 +259,11 @@ static void submit_write(struct drive_engine *drive, struct io_request *request)
 
 /* Done when everything the rank wrote before has reached the drive. */
 static void submit_sync(struct drive_engine *drive, struct io_request *request) {
-    if (drive->ranks[request->rank].first == NULL) {
+    if (drive->back.ranks[request->rank].first == NULL) {
         complete(drive, request, 0);
         return;
     }
-    struct segment *mark = new_segment(drive);
-    mark->request = request;
-    append_segment(drive, request->rank, mark);
+    write_back_add(&drive->back, request->rank, NULL, 0, request);
 }
 
 static bool has_failed(const struct drive_engine *drive) {
@@ -462,8 +353,7 @@ static void drive_close(struct engine *engine) {
     rank_transfers_fini(&drive->writes);
     drive_files_fini(&drive->files);
     drive_media_close(&drive->media);
-    arena_fini(&drive->arena);
-    mem_free(drive->ranks);
+    write_back_fini(&drive->back);
     mem_free(drive);
 }
 
@@ -522,7 +412,7 @@ enum status drive_engine_open(const struct drive_engine_config *config, struct e
         mem_free(drive);
         return status;
     }
-    drive->ranks = mem_new(config->ranks, sizeof *drive->ranks);
+    write_back_init(&drive->back, config->ranks);
     drive->largest_piece = fixed_piece(config);
     drive->mean_rate = config->rates.controller_bytes_per_s;
     drive_files_init(&drive->files);
