@@ -352,6 +352,11 @@ static void test_hosts(void **state) {
     assert_true(bytes / (double)host.rank_write_new_rate.value - 466 > -0.01);
     assert_true(bytes / (double)host.rank_write_reused_rate.value - 566 < 0.01);
     assert_true(bytes / (double)host.rank_write_reused_rate.value - 566 > -0.01);
+    /* Eight ranks copy side by side at their own rates; memory holds that just so. */
+    assert_int_equal(host.rank_copy_rate.origin, FIGURE_SHEET);
+    assert_true(8 * host.rank_copy_rate.value <= host.total_copy_rate.value);
+    assert_true(host.rank_read_rate.value > host.rank_write_new_rate.value);
+    assert_int_equal(host.total_read_rate.origin, FIGURE_UNKNOWN);
     assert_int_equal(host_config_read("ideal", NULL, &arena, &host, &err), OK);
     for (size_t i = 0; i < host_figures_count; i++) {
         assert_int_equal(figure_in(&host_figures[i], &host)->origin, FIGURE_UNKNOWN);
