@@ -126,6 +126,9 @@ void drive_build(const struct drive_sheet *sheet, const struct host_config *host
         .link_bytes_per_s = sheet->link_rate.value,
         .controller_bytes_per_s = sequential_rate(sheet),
         .program_bytes_per_s = program_rate(sheet),
+        .read_bytes_per_s = sheet->read_rate.value,
+        .nand_read_bytes_per_s = sheet->dies_read_rate.value,
+        .read_latency_ns = drive->read_latency_ns.value,
         .mixed_program_bytes_per_s = mixed_rates(sheet, choices->ranks, arena),
         .idle_mw = drive->idle_mw.value,
         .active_mw = drive->active_mw.value,
@@ -134,6 +137,10 @@ void drive_build(const struct drive_sheet *sheet, const struct host_config *host
         .rank_new_bytes_per_s = or_no_limit(&host->rank_write_new_rate),
         .rank_reused_bytes_per_s = or_no_limit(&host->rank_write_reused_rate),
         .total_bytes_per_s = or_no_limit(&host->total_write_rate),
+        .rank_read_bytes_per_s = or_no_limit(&host->rank_read_rate),
+        .total_read_bytes_per_s = or_no_limit(&host->total_read_rate),
+        .rank_copy_bytes_per_s = or_no_limit(&host->rank_copy_rate),
+        .total_copy_bytes_per_s = or_no_limit(&host->total_copy_rate),
         .dirty_limit_bytes =
             host->dirty_limit_bytes.origin != FIGURE_UNKNOWN ? host->dirty_limit_bytes.value : 0,
         .write_back_bytes =

@@ -1,11 +1,13 @@
-/* Events in virtual time. There are four kinds, and the earliest comes next; equal times go in this
- * order: a transfer from a rank ends (flows), the drive has finished a piece (server), a pause ends,
- * and completions that are ready are handed out before anything else happens. */
+/* Events in virtual time. The earliest comes next; equal times go in this order: a transfer from a
+ * rank ends (writes), the drive has finished a piece (server), a read comes back, a copy ends, a pause
+ * ends; and completions that are ready are handed out before anything else happens. Beside reads the
+ * clock of writing, on which the drive finishes its pieces, is the slower one (station_share.h). */
 #include "sim/drive/drive_engine.h"
 
 #include "base/check.h"
 #include "base/units.h"
 #include "sim/drive/drive_media.h"
+#include "sim/drive/drive_reads.h"
 #include "sim/drive/rank_transfers.h"
 #include "sim/drive/write_back.h"
 
@@ -21,24 +23,28 @@ struct drive_engine {
     struct drive_media media;
     struct rank_transfers writes; /* that have not arrived yet */
     struct write_back back;
+    struct drive_reads reads;
+    struct rank_transfers copies;
     struct io_request *done_first, *done_last; /* completions to hand out */
     struct io_request *pause;                  /* under way; one at a time */
     uint64_t pause_end_ns;
     uint64_t now_ns;
     uint64_t submitted; /* requests the engine holds */
-    uint64_t piece_end_ns, piece_rate; /* of the piece that is served; bytes/s */
+    uint64_t piece_end_ns; /* of the piece that is served, on the clock of writing */
+    uint64_t piece_rate;   /* of the same, bytes/s on that clock */
+    uint64_t writing_speed; /* of that clock now, in parts of STATION_WHOLE */
     uint64_t largest_piece;
     uint64_t mean_rate; /* bytes/s that the drive took of late, as write-back estimates it */
     uint64_t host_busy_ns; /* while ranks ran at their own rates */
+    uint64_t copy_bytes;
 };
 
 static struct drive_engine *self(struct engine *engine) {
     return (struct drive_engine *)engine;
 }
 
-static void complete(struct drive_engine *drive, struct io_request *request, int error) {
-    request->error = error;
-    request->done_bytes = error == 0 ? request->length_bytes : 0;
+/* Its error and done_bytes are set. */
+static void hand_out(struct drive_engine *drive, struct io_request *request) {
     request->end_ns = drive->now_ns;
     request->next = NULL;
     if (drive->done_last != NULL) {
@@ -47,6 +53,12 @@ static void complete(struct drive_engine *drive, struct io_request *request, int
         drive->done_first = request;
     }
     drive->done_last = request;
+}
+
+static void complete(struct drive_engine *drive, struct io_request *request, int error) {
+    request->error = error;
+    request->done_bytes = error == 0 ? request->length_bytes : 0;
+    hand_out(drive, request);
 }
 
 /* Empty segments at the front of a rank complete what waits for them. */
@@ -59,12 +71,17 @@ static void settle_front(struct drive_engine *drive, uint32_t rank) {
 
 /* Ranks flow at their own rates; where the page cache is full, together at the drive's. */
 static void share_rates(struct drive_engine *drive) {
+    struct station_use use =
+        drive_media_use(&drive->media, drive->back.serving, drive->now_ns);
+    drive->writing_speed = drive_reads_share(&drive->reads, &use);
     uint64_t limit = drive->config.host.total_bytes_per_s;
     if (drive->config.buffered && drive->back.serving &&
         drive->back.waiting_bytes >= drive->config.host.dirty_limit_bytes) {
-        limit = drive->piece_rate < limit ? drive->piece_rate : limit;
+        uint64_t rate = station_done_ns(drive->piece_rate, drive->writing_speed);
+        limit = rate < limit ? rate : limit;
     }
     flow_share(&drive->writes.flows, limit);
+    flow_share(&drive->copies.flows, drive->config.host.total_copy_bytes_per_s);
 }
 
 /* In the page cache bytes know of no write: those behind the last ones of the same file join them, up
@@ -100,7 +117,7 @@ static void fail_all(struct drive_engine *drive, struct io_request *first) {
     }
 }
 
-/* The simulation cannot go on, media.error says why: all writes and syncs under way come back as failed. */
+/* The simulation cannot go on, media.error says why: writes and syncs under way come back as failed. */
 static void fail_everything(struct drive_engine *drive) {
     for (uint32_t i = 0; i < drive->config.ranks; i++) {
         struct io_request *writes = rank_transfers_drop(&drive->writes, i);
@@ -110,6 +127,11 @@ static void fail_everything(struct drive_engine *drive) {
         fail_all(drive, writes);
         fail_all(drive, write_back_drop_rank(&drive->back, i));
     }
+}
+
+/* The clock of writing. */
+static uint64_t writing_now(const struct drive_engine *drive) {
+    return drive->now_ns - drive->media.given_way_ns;
 }
 
 /* Starts the next piece if the drive is idle and something has arrived. */
@@ -134,7 +156,7 @@ static void serve(struct drive_engine *drive) {
         return;
     }
     write_back_serve(back, rank, bytes);
-    drive->piece_end_ns = drive->now_ns + ns;
+    drive->piece_end_ns = writing_now(drive) + ns;
     drive->piece_rate = ns > 0 ? (uint64_t)((unsigned __int128)bytes * NS_PER_SECOND / ns)
                                : drive->config.rates.link_bytes_per_s;
     drive->mean_rate = drive->mean_rate / 8 * 7 + drive->piece_rate / 8;
@@ -147,6 +169,73 @@ static void piece_ended(struct drive_engine *drive) {
     write_back_make_ready(&drive->back, rank);
 }
 
+/* Time until writing needs the stations otherwise: a piece ends, or the NAND has caught up. */
+static uint64_t writing_next_ns(const struct drive_engine *drive) {
+    if (drive->back.serving) {
+        return station_slowed_ns(drive->piece_end_ns - writing_now(drive), drive->writing_speed);
+    }
+    uint64_t behind_ns = drive_media_backlog_ns(&drive->media, drive->now_ns);
+    bool matters = behind_ns > 0 && flow_count(&drive->reads.transfers.flows) > 0;
+    return matters ? station_slowed_ns(behind_ns, drive->writing_speed) : UINT64_MAX;
+}
+
+static uint64_t next_ns(const struct drive_engine *drive) {
+    const uint64_t times[] = {
+        flow_next_ns(&drive->writes.flows),
+        writing_next_ns(drive),
+        drive_reads_next_ns(&drive->reads, drive->now_ns),
+        flow_next_ns(&drive->copies.flows),
+        drive->pause != NULL ? drive->pause_end_ns - drive->now_ns : UINT64_MAX,
+    };
+    uint64_t next = UINT64_MAX;
+    for (size_t i = 0; i < COUNT_OF(times); i++) {
+        next = times[i] < next ? times[i] : next;
+    }
+    return next;
+}
+
+static void pass_time(struct drive_engine *drive, uint64_t ns) {
+    const struct flow_set *writes = &drive->writes.flows;
+    bool host_sets_pace =
+        flow_count(writes) > 0 && flow_total_rate(writes) >= flow_wanted_rate(writes);
+    drive->host_busy_ns += host_sets_pace ? ns : 0;
+    flow_advance(&drive->writes.flows, ns);
+    drive_reads_advance(&drive->reads, ns);
+    flow_advance(&drive->copies.flows, ns);
+    drive->media.given_way_ns += ns - station_done_ns(ns, drive->writing_speed);
+    drive->now_ns += ns;
+}
+
+static void end_writing(struct drive_engine *drive) {
+    struct io_request *write;
+    while ((write = rank_transfers_take_ended(&drive->writes, drive->now_ns)) != NULL) {
+        if (write->error == 0) {
+            arrive(drive, write);
+        } else {
+            complete(drive, write, write->error);
+        }
+    }
+    if (drive->back.serving && drive->piece_end_ns <= writing_now(drive)) {
+        piece_ended(drive);
+    }
+}
+
+static void end_others(struct drive_engine *drive) {
+    struct io_request *request;
+    while ((request = drive_reads_take_done(&drive->reads, drive->now_ns)) != NULL) {
+        hand_out(drive, request);
+    }
+    while ((request = rank_transfers_take_ended(&drive->copies, drive->now_ns)) != NULL) {
+        drive->copy_bytes += request->done_bytes;
+        hand_out(drive, request);
+    }
+    if (drive->pause != NULL && drive->pause_end_ns <= drive->now_ns) {
+        request = drive->pause;
+        drive->pause = NULL;
+        complete(drive, request, 0);
+    }
+}
+
 /* Moves time on to the next event. False where nothing will ever happen. */
 static bool step(struct drive_engine *drive) {
     serve(drive);
@@ -154,39 +243,13 @@ static bool step(struct drive_engine *drive) {
         return true;
     }
     share_rates(drive);
-    uint64_t flow_ns = flow_next_ns(&drive->writes.flows);
-    uint64_t next = flow_ns == UINT64_MAX ? UINT64_MAX : drive->now_ns + flow_ns;
-    if (drive->back.serving && drive->piece_end_ns < next) {
-        next = drive->piece_end_ns;
-    }
-    if (drive->pause != NULL && drive->pause_end_ns < next) {
-        next = drive->pause_end_ns;
-    }
-    if (next == UINT64_MAX) {
+    uint64_t ns = next_ns(drive);
+    if (ns == UINT64_MAX) {
         return false;
     }
-    uint64_t ns = next - drive->now_ns;
-    bool host_sets_pace = flow_count(&drive->writes.flows) > 0 &&
-                          flow_total_rate(&drive->writes.flows) >= flow_wanted_rate(&drive->writes.flows);
-    drive->host_busy_ns += host_sets_pace ? ns : 0;
-    flow_advance(&drive->writes.flows, ns);
-    drive->now_ns = next;
-    for (struct io_request *write;
-         (write = rank_transfers_take_ended(&drive->writes, next)) != NULL;) {
-        if (write->error == 0) {
-            arrive(drive, write);
-        } else {
-            complete(drive, write, write->error);
-        }
-    }
-    if (drive->back.serving && drive->piece_end_ns <= next) {
-        piece_ended(drive);
-    }
-    if (drive->pause != NULL && drive->pause_end_ns <= next) {
-        struct io_request *pause = drive->pause;
-        drive->pause = NULL;
-        complete(drive, pause, 0);
-    }
+    pass_time(drive, ns);
+    end_writing(drive);
+    end_others(drive);
     return true;
 }
 
@@ -205,11 +268,12 @@ static void empty_file(struct drive_engine *drive, struct drive_file *file) {
 
 static int open_file(struct drive_engine *drive, struct io_request *request) {
     struct io_file *io = request->file;
-    struct drive_file *file = drive_files_find(&drive->files, io->path, io->mode != IO_EXISTING);
-    if (file == NULL || (io->mode == IO_EXISTING && !file->exists)) {
+    bool as_it_is = io->mode == IO_EXISTING || io->mode == IO_READING;
+    struct drive_file *file = drive_files_find(&drive->files, io->path, !as_it_is);
+    if (file == NULL || (as_it_is && !file->exists)) {
         return ENOENT;
     }
-    if (io->mode != IO_EXISTING) {
+    if (!as_it_is) {
         file->reused = file->exists && file->size_bytes > 0;
         if (io->mode == IO_TRUNCATE && file->exists) {
             empty_file(drive, file);
@@ -257,6 +321,36 @@ static void submit_write(struct drive_engine *drive, struct io_request *request)
     rank_transfers_add(&drive->writes, request, drive->now_ns);
 }
 
+static void submit_read(struct drive_engine *drive, struct io_request *request) {
+    const struct drive_file *file = request->file->engine_data;
+    CHECK(file != NULL); /* it was opened */
+    uint64_t size = file->size_bytes;
+    uint64_t there = size > request->offset ? size - request->offset : 0;
+    bool ends_early = there < request->length_bytes;
+    request->error = ends_early ? ENODATA : 0;
+    request->done_bytes = ends_early ? there : request->length_bytes;
+    if (request->file->mode != IO_READING) {
+        complete(drive, request, EBADF);
+    } else if (request->done_bytes == 0) {
+        hand_out(drive, request); /* the file system knows without asking the drive */
+    } else {
+        drive_reads_add(&drive->reads, request, drive->now_ns);
+    }
+}
+
+static void submit_copy(struct drive_engine *drive, struct io_request *request) {
+    request->error = 0;
+    request->done_bytes = request->length_bytes;
+    rank_transfers_add(&drive->copies, request, drive->now_ns);
+}
+
+/* No read is served from the page cache, so no page of the file is there to be dropped. */
+static void submit_cold(struct drive_engine *drive, struct io_request *request) {
+    request->error = 0;
+    request->done_bytes = 0;
+    hand_out(drive, request);
+}
+
 /* Done when everything the rank wrote before has reached the drive. */
 static void submit_sync(struct drive_engine *drive, struct io_request *request) {
     if (drive->back.ranks[request->rank].first == NULL) {
@@ -276,7 +370,9 @@ static void drive_submit(struct engine *engine, struct io_request *request) {
     request->begin_ns = drive->now_ns;
     request->payload_ns = 0;
     request->short_write = false;
-    if (has_failed(drive) && (request->op == IO_WRITE || request->op == IO_SYNC)) {
+    bool needs_data =
+        request->op == IO_WRITE || request->op == IO_SYNC || request->op == IO_READ;
+    if (has_failed(drive) && needs_data) {
         complete(drive, request, ENOMEM);
         return;
     }
@@ -293,9 +389,9 @@ static void drive_submit(struct engine *engine, struct io_request *request) {
         drive->pause = request;
         drive->pause_end_ns = drive->now_ns + request->pause_ns;
         break;
-    case IO_READ:
-    case IO_COPY:
-    case IO_COLD: complete(drive, request, EOPNOTSUPP); break;
+    case IO_READ: submit_read(drive, request); break;
+    case IO_COPY: submit_copy(drive, request); break;
+    case IO_COLD: submit_cold(drive, request); break;
     case IO_OP_COUNT: CHECK(!"not an operation");
     }
 }
@@ -351,6 +447,8 @@ static void drive_facts(struct engine *engine, struct facts *facts) {
 static void drive_close(struct engine *engine) {
     struct drive_engine *drive = self(engine);
     rank_transfers_fini(&drive->writes);
+    drive_reads_fini(&drive->reads);
+    rank_transfers_fini(&drive->copies);
     drive_files_fini(&drive->files);
     drive_media_close(&drive->media);
     write_back_fini(&drive->back);
@@ -360,7 +458,10 @@ static void drive_close(struct engine *engine) {
 void drive_engine_stats(struct engine *engine, struct drive_stats *stats) {
     struct drive_engine *drive = self(engine);
     drive_media_stats(&drive->media, drive->now_ns, stats);
+    drive_reads_stats(&drive->reads, stats);
     stats->busy_ns[DRIVE_STATION_HOST] = drive->host_busy_ns;
+    stats->copy_bytes = drive->copy_bytes;
+    stats->energy_mj = drive_media_energy_mj(&drive->media, stats);
 }
 
 enum status drive_engine_failure(struct engine *engine, struct error *err) {
@@ -419,6 +520,9 @@ enum status drive_engine_open(const struct drive_engine_config *config, struct e
     uint64_t limits[FLOW_CLASSES] = {config->host.rank_new_bytes_per_s,
                                      config->host.rank_reused_bytes_per_s};
     rank_transfers_init(&drive->writes, limits, config->ranks);
+    drive_reads_init(&drive->reads, &drive->config);
+    uint64_t copy_limits[FLOW_CLASSES] = {[FLOW_NEW] = config->host.rank_copy_bytes_per_s};
+    rank_transfers_init(&drive->copies, copy_limits, config->ranks);
     *engine = &drive->base;
     return OK;
 }

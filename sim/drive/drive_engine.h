@@ -8,15 +8,23 @@
 
 #include <stdint.h>
 
-/* A simulated drive behind the engine contract, in virtual time. What a write passes through:
+/* A simulated drive behind the engine contract, in virtual time. What a request passes through:
  *
- *   rank ──(host: its own rate)──> page cache or request ──(write-back, rank by rank)──> placement
- *        ──> link ──> controller ──> FTL and NAND (host, unit and GC bytes share the program rate)
+ *   write  rank ──(host: its own rate)──> page cache or request ──(write-back, rank by rank)──>
+ *          placement ──> link ──> controller ──> FTL and NAND (host, unit and GC bytes share the
+ *          program rate)
+ *   read   NAND ──> controller ──> link ──(host: its own rate)──> rank
+ *   copy   rank ──(host: its own rate)──> host memory
  *
  * Buffered, a write is done when the page cache has it, and ranks are slowed to what the drive takes
  * once dirty_limit_bytes wait; otherwise it is done when the drive has it. The drive takes one piece
  * of one rank after another; a piece goes into the FTL as a whole, so that how ranks mix in a
- * superblock follows from the pieces. Everything is decided by the configuration and its seed. */
+ * superblock follows from the pieces. Everything is decided by the configuration and its seed.
+ *
+ * Reads flow side by side and share controller and NAND with writing (station_share.h). They never
+ * come from the page cache, so IO_COLD has nothing to do and costs nothing; what is not written back
+ * yet reads as if it were. A copy only takes time. Writes, reads and copies of a rank go on beside each
+ * other: those of one kind begin in the order they were submitted. */
 
 enum drive_discard { DRIVE_DISCARD_NONE, DRIVE_DISCARD_DELETE, DRIVE_DISCARD_FSTRIM };
 
@@ -28,13 +36,18 @@ struct drive_rates {
     /* The same while garbage collection copies and so many streams are written at once: indexed by
      * their number, 1 .. ranks; never above program_bytes_per_s. */
     const uint64_t *mixed_program_bytes_per_s;
-    uint64_t idle_mw, active_mw;     /* active: while the NAND programs */
+    uint64_t read_bytes_per_s;       /* controller: sequential reads as the data sheet has them */
+    uint64_t nand_read_bytes_per_s;  /* all dies reading */
+    uint64_t read_latency_ns;        /* of a read, beside what its bytes take */
+    uint64_t idle_mw, active_mw;     /* active: while the NAND programs or the controller reads */
 };
 
-/* What the writing process can deliver. */
+/* What the machine and its processes can deliver. Writing, reading and copying do not share. */
 struct drive_host {
     uint64_t rank_new_bytes_per_s, rank_reused_bytes_per_s; /* of one rank; UINT64_MAX: no limit */
     uint64_t total_bytes_per_s;                             /* of all; UINT64_MAX: no limit */
+    uint64_t rank_read_bytes_per_s, total_read_bytes_per_s; /* likewise */
+    uint64_t rank_copy_bytes_per_s, total_copy_bytes_per_s; /* into host memory */
     uint64_t dirty_limit_bytes; /* page cache: writers wait beyond this; buffered only */
     uint64_t write_back_bytes;  /* of one file in a row; 0: half a second of what the drive takes */
 };
@@ -70,6 +83,11 @@ struct drive_stats {
     uint64_t unit_bytes;  /* programmed for them, whole units */
     uint64_t gc_bytes;    /* moved by garbage collection */
     uint64_t nand_ns_for_gc;
+    uint64_t read_bytes;  /* that the host read */
+    /* For them. The link has a direction of its own for reads; at controller and NAND this and busy_ns
+     * together are no more than the time that passed, but for what the NAND is still behind. */
+    uint64_t read_busy_ns[DRIVE_STATIONS];
+    uint64_t copy_bytes;  /* that ranks copied into host memory */
     uint64_t energy_mj;
     struct ftl_stats ftl;
     struct ftl_wear wear;

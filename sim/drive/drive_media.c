@@ -2,6 +2,7 @@
 
 #include "base/check.h"
 #include "base/units.h"
+#include "sim/drive/flow.h"
 #include "sim/drive/ftl_span.h"
 
 enum { FS_BLOCK = 4096 };
@@ -65,11 +66,6 @@ static bool take_bytes(struct drive_media *media, struct drive_file *file, uint3
     return write_placed(media, file, stream, bytes);
 }
 
-static uint64_t time_ns(uint64_t bytes, uint64_t bytes_per_s) {
-    unsigned __int128 ns = (unsigned __int128)bytes * NS_PER_SECOND / bytes_per_s;
-    return (uint64_t)ns;
-}
-
 /* What garbage collection copies for one superblock counts as going on until the next one is full:
  * a drive spreads it over that time. */
 static uint64_t program_rate_now(struct drive_media *media, uint64_t gc_bytes, uint32_t streams) {
@@ -84,16 +80,18 @@ static uint64_t program_rate_now(struct drive_media *media, uint64_t gc_bytes, u
 }
 
 /* What a piece costs at each station; the slowest one sets the pace. Garbage collection comes in
- * lumps of a superblock, but a drive spreads it: the NAND may lag behind by its reserve. */
+ * lumps of a superblock, but a drive spreads it: the NAND may lag behind by its reserve. While a piece
+ * is served the NAND counts as evenly busy with what it lags behind. */
 static uint64_t service_ns(struct drive_media *media, uint32_t streams, uint64_t bytes,
-                           uint64_t unit_bytes, uint64_t gc_bytes, uint64_t now_ns) {
+                           uint64_t unit_bytes, uint64_t gc_bytes, uint64_t begun_ns) {
+    uint64_t now_ns = begun_ns - media->given_way_ns;
     uint64_t program_rate = program_rate_now(media, gc_bytes, streams);
     const struct drive_rates *rates = &media->config->rates;
     struct drive_stats *stats = &media->stats;
-    uint64_t link_ns = time_ns(bytes, rates->link_bytes_per_s);
-    uint64_t controller_ns = time_ns(bytes, rates->controller_bytes_per_s);
-    uint64_t gc_ns = time_ns(gc_bytes, program_rate);
-    uint64_t nand_ns = time_ns(unit_bytes, program_rate) + gc_ns;
+    uint64_t link_ns = flow_time_ns(bytes, rates->link_bytes_per_s);
+    uint64_t controller_ns = flow_time_ns(bytes, rates->controller_bytes_per_s);
+    uint64_t gc_ns = flow_time_ns(gc_bytes, program_rate);
+    uint64_t nand_ns = flow_time_ns(unit_bytes, program_rate) + gc_ns;
     stats->busy_ns[DRIVE_STATION_LINK] += link_ns;
     stats->busy_ns[DRIVE_STATION_CONTROLLER] += controller_ns;
     stats->busy_ns[DRIVE_STATION_NAND] += nand_ns;
@@ -104,7 +102,12 @@ static uint64_t service_ns(struct drive_media *media, uint32_t streams, uint64_t
     uint64_t caught_up_ns =
         media->nand_free_ns > media->nand_lag_ns ? media->nand_free_ns - media->nand_lag_ns : 0;
     uint64_t wait_ns = caught_up_ns > now_ns ? caught_up_ns - now_ns : 0;
-    return ns > wait_ns ? ns : wait_ns;
+    ns = ns > wait_ns ? ns : wait_ns;
+    media->piece_use = (struct station_use){
+        .controller = station_part(controller_ns, ns),
+        .nand = station_part(media->nand_free_ns - now_ns, ns),
+    };
+    return ns;
 }
 
 bool drive_media_take(struct drive_media *media, struct drive_file *file, uint32_t stream,
@@ -122,6 +125,20 @@ bool drive_media_take(struct drive_media *media, struct drive_file *file, uint32
     media->stats.unit_bytes += unit_bytes;
     media->stats.gc_bytes += gc_bytes;
     return true;
+}
+
+uint64_t drive_media_backlog_ns(const struct drive_media *media, uint64_t now_ns) {
+    uint64_t own_ns = now_ns - media->given_way_ns;
+    return media->nand_free_ns > own_ns ? media->nand_free_ns - own_ns : 0;
+}
+
+struct station_use drive_media_use(const struct drive_media *media, bool serving,
+                                   uint64_t now_ns) {
+    if (serving) {
+        return media->piece_use;
+    }
+    bool behind = drive_media_backlog_ns(media, now_ns) > 0;
+    return (struct station_use){.nand = behind ? STATION_WHOLE : 0};
 }
 
 static void discard(struct drive_media *media, const struct placement_file *placed) {
@@ -185,17 +202,28 @@ void drive_media_trim_free(struct drive_media *media) {
     placement_each_free(media->placement, trim_extent, &trimmer);
 }
 
-void drive_media_stats(const struct drive_media *media, uint64_t now_ns, struct drive_stats *stats) {
+void drive_media_stats(const struct drive_media *media, uint64_t now_ns,
+                       struct drive_stats *stats) {
     *stats = media->stats;
     stats->now_ns = now_ns;
     stats->ftl = ftl_stats(media->ftl);
     stats->wear = ftl_wear(media->ftl);
+}
+
+/* Reading takes the active power too, and both together no more than that. */
+static uint64_t active_ns(const struct drive_stats *stats) {
+    uint64_t programming = stats->busy_ns[DRIVE_STATION_NAND];
+    uint64_t both = programming + stats->read_busy_ns[DRIVE_STATION_CONTROLLER];
+    uint64_t most = programming > stats->now_ns ? programming : stats->now_ns;
+    return both < most ? both : most;
+}
+
+uint64_t drive_media_energy_mj(const struct drive_media *media, const struct drive_stats *stats) {
     const struct drive_rates *rates = &media->config->rates;
-    uint64_t active = stats->busy_ns[DRIVE_STATION_NAND];
     uint64_t more_mw = rates->active_mw > rates->idle_mw ? rates->active_mw - rates->idle_mw : 0;
-    stats->energy_mj = (uint64_t)(((unsigned __int128)rates->idle_mw * now_ns +
-                                   (unsigned __int128)more_mw * active) /
-                                  NS_PER_SECOND);
+    return (uint64_t)(((unsigned __int128)rates->idle_mw * stats->now_ns +
+                       (unsigned __int128)more_mw * active_ns(stats)) /
+                      NS_PER_SECOND);
 }
 
 /* As a drive is after tests that filled it: every address holds data that nobody will read. */
@@ -225,7 +253,7 @@ enum status drive_media_open(const struct drive_engine_config *config, struct dr
     }
     media->placement = placement_open(config->placement, config->capacity_bytes, config->commit_ns,
                                       config->seed);
-    media->nand_lag_ns = time_ns(config->ftl.superblock_bytes * config->ftl.gc_low,
+    media->nand_lag_ns = flow_time_ns(config->ftl.superblock_bytes * config->ftl.gc_low,
                                  config->rates.program_bytes_per_s);
     status = config->used_before ? fill_once(media, err) : OK;
     if (status != OK) {

@@ -156,6 +156,10 @@ struct flow *flow_take_ended(struct flow_set *set) {
     return NULL;
 }
 
+uint64_t flow_time_ns(uint64_t bytes, uint64_t bytes_per_s) {
+    return (uint64_t)((unsigned __int128)bytes * NANO / bytes_per_s);
+}
+
 uint64_t flow_left(const struct flow_set *set, const struct flow *flow) {
     const struct flow_clock *clock = &set->clocks[flow->class];
     if (flow->end <= clock->nanobytes) {

@@ -52,6 +52,8 @@ uint64_t flow_next_ns(const struct flow_set *set);
 void flow_advance(struct flow_set *set, uint64_t ns);
 /* A flow whose end is reached, taken out; NULL where there is none. */
 struct flow *flow_take_ended(struct flow_set *set);
+/* How long bytes take at a rate, rounded down. */
+uint64_t flow_time_ns(uint64_t bytes, uint64_t bytes_per_s);
 /* Bytes that a flow still has to move, rounded up. */
 uint64_t flow_left(const struct flow_set *set, const struct flow *flow);
 

@@ -27,7 +27,9 @@ static void start_flow(struct rank_transfers *transfers, struct rank_lane *lane,
     }
     lane->flowing = true;
     lane->flow.owner = lane;
-    request->begin_ns = now_ns;
+    if (request->op != IO_READ) { /* a read waits at the drive: it began when it was submitted */
+        request->begin_ns = now_ns;
+    }
     flow_add(&transfers->flows, &lane->flow, class_of(request), request->done_bytes);
 }
 

@@ -1,5 +1,5 @@
-/* Random stories on small simulated drives of every shape: ranks that write files at once, in all
- * modes, with and without sync, until the file system is full and beyond; removing, renaming,
+/* Random stories on small simulated drives of every shape: ranks that write and read files at once,
+ * in all modes, with and without sync, until the file system is full and beyond; removing, renaming,
  * pausing and trimming in between. A ledger of file sizes says how many bytes must be free and
  * mapped, the rules of the engine contract are checked at every completion, and the same story told
  * twice is the same to the nanosecond. The seed is printed; SEED=n in the environment repeats it.
@@ -56,6 +56,11 @@ static struct drive_engine_config draw_config(struct story *story) {
     config.host.rank_new_bytes_per_s = pick_rate(story);
     config.host.rank_reused_bytes_per_s = pick_rate(story);
     config.host.total_bytes_per_s = pick_rate(story);
+    config.host.rank_read_bytes_per_s = pick_rate(story);
+    config.host.total_read_bytes_per_s = pick_rate(story);
+    config.rates.read_bytes_per_s = pick(story, PLAY_GB / 100, 4 * PLAY_GB);
+    config.rates.nand_read_bytes_per_s = pick(story, PLAY_GB / 100, 4 * PLAY_GB);
+    config.rates.read_latency_ns = pick(story, 0, 1000000);
     config.buffered = one_in(story, 2);
     config.host.dirty_limit_bytes =
         one_in(story, 2) ? UINT64_MAX : pick(story, 0, 100) * PLAY_BLOCK;
@@ -87,9 +92,13 @@ static void draw_script(struct story *story, uint32_t rank) {
         *file = (struct play_file){.bytes = one_in(story, 4) ? 0 : pick(story, 1, most),
                                    .mode = one_in(story, 2) ? IO_TRUNCATE : IO_OVERWRITE,
                                    .sync = one_in(story, 3)};
+        if (one_in(story, 4)) {
+            file->mode = IO_READING;
+            file->sync = false;
+        }
         snprintf(file->path, sizeof file->path, "%s", entry->path);
         for (size_t k = 0; k < i; k++) { /* who writes over a file writes all of it */
-            if (strcmp(story->scripts[rank][k].path, file->path) == 0) {
+            if (file->mode != IO_READING && strcmp(story->scripts[rank][k].path, file->path) == 0) {
                 file->mode = IO_TRUNCATE;
             }
         }
@@ -105,6 +114,14 @@ static void keep_books(struct story *story, const struct io_request *io) {
         struct entry *entry = entry_of(story, io->rank, io->file->path);
         entry->bytes = io->file->mode == IO_TRUNCATE || !entry->exists ? 0 : entry->bytes;
         entry->exists = true;
+    } else if (io->op == IO_OPEN) {
+        assert_true(io->error == ENOENT && io->file->mode == IO_READING);
+        assert_false(entry_of(story, io->rank, io->file->path)->exists);
+    } else if (io->op == IO_READ) {
+        uint64_t size = entry_of(story, io->rank, io->file->path)->bytes;
+        uint64_t there = size > io->offset ? size - io->offset : 0;
+        assert_true(io->done_bytes == (there < io->length_bytes ? there : io->length_bytes));
+        assert_int_equal(io->error, there < io->length_bytes ? ENODATA : 0);
     } else if (io->op == IO_WRITE) {
         struct entry *entry = entry_of(story, io->rank, io->file->path);
         uint64_t end = io->offset + io->length_bytes;

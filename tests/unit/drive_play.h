@@ -1,7 +1,7 @@
 #ifndef CKPTSIM_TESTS_DRIVE_PLAY_H
 #define CKPTSIM_TESTS_DRIVE_PLAY_H
 
-/* A small simulated drive and ranks that write files to it through the engine contract, whose rules
+/* A small simulated drive and ranks that write and read files on it through the engine contract, whose rules
  * are checked at every completion, and with them what the drive says of itself. Nothing of the job
  * is in it. */
 
@@ -42,7 +42,8 @@ struct play_rank {
     uint64_t offset, under_way, sequence;
     struct io_file file;
     struct play_request requests[PLAY_DEPTH];
-    uint64_t last_sequence, last_begin_ns; /* of the latest submitted request that came back */
+    uint64_t last_sequence[IO_OP_COUNT]; /* of the latest submitted request that came back ... */
+    uint64_t last_begin_ns[IO_OP_COUNT]; /* ... of each kind: kinds may overtake each other */
     uint64_t end_ns;                       /* of the last completion */
     int error;                             /* the first */
 };
@@ -53,6 +54,7 @@ struct play {
     struct play_rank *ranks;
     uint64_t chunk_bytes, depth, under_way;
     uint64_t submitted_bytes, completed_bytes, failed_bytes, dropped_bytes, in_flight_bytes;
+    uint64_t read_bytes, copied_bytes;
     uint64_t events, log; /* completions, and a hash of all that was in them */
     struct error err;
 };
@@ -79,11 +81,17 @@ static inline struct drive_engine_config play_config(uint64_t capacity_bytes, ui
                   .controller_bytes_per_s = PLAY_GB,
                   .program_bytes_per_s = PLAY_GB,
                   .mixed_program_bytes_per_s = mixed,
+                  .read_bytes_per_s = PLAY_GB,
+                  .nand_read_bytes_per_s = 8 * PLAY_GB,
                   .idle_mw = 5000,
                   .active_mw = 15000},
         .host = {.rank_new_bytes_per_s = UINT64_MAX,
                  .rank_reused_bytes_per_s = UINT64_MAX,
                  .total_bytes_per_s = UINT64_MAX,
+                 .rank_read_bytes_per_s = UINT64_MAX,
+                 .total_read_bytes_per_s = UINT64_MAX,
+                 .rank_copy_bytes_per_s = UINT64_MAX,
+                 .total_copy_bytes_per_s = UINT64_MAX,
                  .dirty_limit_bytes = 0,
                  .write_back_bytes = 4 * PLAY_MIB},
         .placement = PLACEMENT_EXT4,
@@ -138,6 +146,8 @@ static inline void play_audit(struct play *play) {
         assert_true(stats.host_bytes + play->in_flight_bytes >=
                     play->submitted_bytes - play->failed_bytes);
     }
+    assert_true(stats.read_bytes >= play->read_bytes);
+    assert_true(stats.copy_bytes >= play->copied_bytes);
     assert_true(stats.now_ns == engine_now(play->engine));
     assert_true(stats.gc_bytes == stats.ftl.gc_units * unit);
     assert_true(stats.ftl.mapped_units * unit <= play->config.ftl.raw_bytes);
@@ -183,17 +193,24 @@ static inline void play_check(struct play *play, struct play_request *request) {
     assert_true(io->error >= 0);
     assert_true(io->begin_ns <= io->end_ns);
     assert_true(io->end_ns <= engine_now(play->engine));
-    if (request->sequence > rank->last_sequence) {
-        assert_true(io->begin_ns >= rank->last_begin_ns);
-        rank->last_sequence = request->sequence;
-        rank->last_begin_ns = io->begin_ns;
+    if (request->sequence > rank->last_sequence[io->op]) {
+        assert_true(io->begin_ns >= rank->last_begin_ns[io->op]);
+        rank->last_sequence[io->op] = request->sequence;
+        rank->last_begin_ns[io->op] = io->begin_ns;
     } else {
-        assert_true(io->begin_ns <= rank->last_begin_ns);
+        assert_true(io->begin_ns <= rank->last_begin_ns[io->op]);
     }
     if (io->op == IO_WRITE) {
         assert_true(io->done_bytes == (io->error == 0 ? io->length_bytes : 0));
         play->in_flight_bytes -= io->length_bytes;
         *(io->error == 0 ? &play->completed_bytes : &play->failed_bytes) += io->length_bytes;
+    } else if (io->op == IO_READ || io->op == IO_COPY) {
+        assert_true(io->done_bytes <= io->length_bytes);
+        assert_true((io->error == 0) == (io->done_bytes == io->length_bytes));
+        *(io->op == IO_READ ? &play->read_bytes : &play->copied_bytes) += io->done_bytes;
+        play_note(play, io->done_bytes);
+    } else if (io->op == IO_COLD) {
+        assert_int_equal(io->done_bytes, 0);
     }
     play->events++;
     play_note(play, io->op);
@@ -272,7 +289,8 @@ static inline void play_write_on(struct play *play, uint32_t rank) {
     while (writer->under_way < play->depth && writer->offset < size && writer->error == 0) {
         uint64_t left = size - writer->offset;
         uint64_t length = left < play->chunk_bytes ? left : play->chunk_bytes;
-        struct io_request request = {.op = IO_WRITE,
+        bool reading = writer->file.mode == IO_READING;
+        struct io_request request = {.op = reading ? IO_READ : IO_WRITE,
                                      .file = &writer->file,
                                      .offset = writer->offset,
                                      .length_bytes = length};
