@@ -18,8 +18,8 @@
  *
  * Rules (held by tests/contract):
  * 1. A request belongs to the engine from submit until wait returns it. Nothing is allocated for it.
- * 2. Requests of one rank begin in the order they were submitted. Writes, reads and copies may overlap
- *    and finish in any order; every other operation of a rank is submitted alone, with none of its
+ * 2. Requests of one rank and operation begin in the order they were submitted. Writes, reads and copies
+ *    may overlap and finish in any order; every other operation of a rank is submitted alone, with none of its
  *    requests under way.
  * 3. Every submitted request comes back exactly once, failed or not.
  * 4. end_ns >= begin_ns, both on the engine's own clock, which starts near 0 at open.
