@@ -185,6 +185,36 @@ static void syncs_as_asked(void **state) {
     assert_int_equal(count_events(bench, IO_SYNC_DIR, false), 0);
 }
 
+/* Names of new files count once the folders that lead to them are synced, innermost first, and the
+ * manifest comes after that. */
+static void syncs_folders_outwards(void **state) {
+    struct bench *bench = *state;
+    struct plan_request request = {.model = "llama-2-7b", .layout = "megatron", .tp = 4, .pp = 2,
+                                   .scale = 1e-5, .zero_stage = PLAN_ZERO_DEFAULT};
+    assert_int_equal(plan_build(&request, &bench->arena, &bench->plan, &bench->err), OK);
+    shards_raw(&bench->plan, &bench->arena, &bench->shards);
+    bench->config.passes = 1;
+    bench->config.checkpoints_per_pass = 1;
+    assert_int_equal(run(bench), OK);
+    size_t synced[3] = {0}, manifest = 0;
+    static const char *const folders[] = {"iter_0000001/mp_rank_03_001", "iter_0000001", ""};
+    for (size_t i = 0; i < bench->fake->log_count; i++) {
+        const struct fake_event *event = &bench->fake->log[i];
+        for (size_t k = 0; k < 3 && event->op == IO_SYNC_DIR; k++) {
+            bool listing = k == 2 && synced[1] == 0; /* of the list of names, before the shards */
+            if (strcmp(event->path, folders[k]) == 0 && synced[k] == 0 && !listing) {
+                synced[k] = i;
+            }
+        }
+        if (strcmp(event->path, "ckpt-0001.manifest.tmp") == 0 && manifest == 0) {
+            manifest = i;
+        }
+    }
+    assert_true(synced[0] > 0 && synced[0] < synced[1]);
+    assert_true(synced[1] < synced[2] && synced[2] < manifest);
+    assert_non_null(find_event(bench, manifest, IO_RENAME, "latest_checkpointed_iteration.txt.tmp"));
+}
+
 static void syncs_a_checkpoint_as_a_whole(void **state) {
     struct bench *bench = *state;
     bench->config.passes = 1;
@@ -314,6 +344,7 @@ int main(void) {
         WITH_BENCH(times_run_from_barrier_to_slowest),
         WITH_BENCH(commits_in_order),
         WITH_BENCH(syncs_as_asked),
+        WITH_BENCH(syncs_folders_outwards),
         WITH_BENCH(syncs_a_checkpoint_as_a_whole),
         WITH_BENCH(deletes_before_a_pass),
         WITH_BENCH(a_drive_that_fills_early_is_an_outcome),
