@@ -61,15 +61,7 @@ bool job_stopping(const struct job *job) {
 }
 
 void job_fail(struct job *job, const struct io_request *request) {
-    if (job->failure.error != 0) {
-        return;
-    }
-    const char *path = request->file != NULL ? request->file->path : request->path;
-    job->failure = (struct job_failure){.error = request->error != 0 ? request->error : EIO,
-                                        .short_write = request->short_write,
-                                        .op = request->op,
-                                        .offset = request->offset + request->done_bytes};
-    snprintf(job->failure.path, sizeof job->failure.path, "%s", path != NULL ? path : "");
+    failure_note(&job->failure, request);
 }
 
 /* By bytes to go, since shares are unequal. */
@@ -187,28 +179,6 @@ static void write_ranks(struct job *job) {
     }
 }
 
-static const char *op_words(enum io_op op) {
-    static const char *const words[IO_OP_COUNT] = {
-        [IO_OPEN] = "open",     [IO_WRITE] = "write",   [IO_READ] = "read",
-        [IO_COPY] = "copy",     [IO_SYNC] = "fsync",    [IO_COLD] = "drop from the page cache",
-        [IO_CLOSE] = "close",   [IO_REMOVE] = "remove", [IO_RENAME] = "rename",
-        [IO_SYNC_DIR] = "sync folder of", [IO_PAUSE] = "pause",
-    };
-    return words[op];
-}
-
-/* "write of 'x' at byte 4,096: no space left on device (ENOSPC)" */
-static void failure_text(const struct job_failure *failure, char *text, size_t size) {
-    char at[UNITS_TEXT], where[UNITS_TEXT + 16] = "";
-    if (failure->op == IO_WRITE) {
-        snprintf(where, sizeof where, " at byte %s", units_grouped(failure->offset, at));
-    }
-    snprintf(text, size, "%s '%s'%s: %s (%s)", op_words(failure->op), failure->path, where,
-             failure->short_write ? "short write, the rest was not taken"
-                                  : error_words(failure->error),
-             strerrorname_np(failure->error));
-}
-
 static enum step step_of_failure(const struct job *job) {
     if (job->failure.error == 0) {
         return job_stopping(job) ? STEP_STOP : STEP_DONE;
@@ -237,7 +207,7 @@ static enum status record_checkpoint(struct job *job, enum step step, uint64_t c
 
 /* One checkpoint from barrier to commit; a broken one is removed before it is recorded. */
 static enum step run_checkpoint(struct job *job, struct error *err) {
-    job->failure = (struct job_failure){0};
+    job->failure = (struct failure){0};
     job->doing = "preparing";
     int error = commit_invalidate(job);
     job->checkpoint_start_ns = engine_now(job->engine);
@@ -255,7 +225,7 @@ static enum step run_checkpoint(struct job *job, struct error *err) {
         step = job->failure.error != 0 ? step_of_failure(job) : STEP_DONE;
     }
     uint64_t commit_ns = engine_now(job->engine) - end_ns;
-    struct job_failure first = job->failure;
+    struct failure first = job->failure;
     if (step != STEP_DONE) {
         job->doing = "removing";
         commit_remove_slot(job, job->slot); /* what cannot be removed is reported at the end */
@@ -306,7 +276,7 @@ static bool run_has_more(struct job *job) {
 
 static enum step run_pass(struct job *job, struct error *err) {
     if (job->pass > 1 && job->slot == 1 && job->config->reuse == JOB_DELETE) {
-        job->failure = (struct job_failure){0};
+        job->failure = (struct failure){0};
         if (remove_all(job) != 0) {
             char text[512];
             failure_text(&job->failure, text, sizeof text);
@@ -385,7 +355,7 @@ enum status job_run(struct job *job, struct error *err) {
 }
 
 enum status job_remove_files(struct job *job, struct error *err) {
-    job->failure = (struct job_failure){0};
+    job->failure = (struct failure){0};
     if (remove_all(job) == 0) {
         return OK;
     }

@@ -6,6 +6,7 @@
 #include "io/engine.h"
 #include "io/manifest.h"
 #include "metrics/recorder.h"
+#include "sim/job/failure.h"
 #include "sim/job/fill.h"
 #include "sim/job/shards.h"
 
@@ -58,15 +59,6 @@ struct job_observer {
                               struct error *err);
 };
 
-/* The first thing that went wrong in a checkpoint. */
-struct job_failure {
-    int error; /* errno; 0: nothing */
-    bool short_write;
-    enum io_op op;
-    uint64_t offset;
-    char path[SHARD_PATH];
-};
-
 struct rank_writer;
 
 struct job {
@@ -96,7 +88,7 @@ struct job {
     uint64_t checkpoint_start_ns, last_tick_ns;
     uint64_t earlier_ns;          /* what an earlier process of this run took; 0: there was none */
     uint64_t used_bytes, total_bytes;
-    struct job_failure failure;
+    struct failure failure;
     bool drive_filled;            /* some pass ended with ENOSPC inside a checkpoint */
     const char *doing;
     struct io_request control;
