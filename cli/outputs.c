@@ -24,6 +24,13 @@ enum status outputs_write(const struct result *result, const char *folder, struc
             return status;
         }
     }
+    if (result->restore.reads > 0) {
+        const char *path = arena_printf(arena, "%s/reads.csv", folder);
+        enum status status = output_write(path, result, report_csv_reads, err);
+        if (status != OK) {
+            return status;
+        }
+    }
     for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
         const char *path = arena_printf(arena, "%s/%s", folder, outputs[i].name);
         enum status status = output_write(path, result, outputs[i].write, err);

@@ -44,5 +44,6 @@ const struct format format_dcp = {
     .name = "dcp",
     .about = "a .distcp file of PyTorch's distributed checkpoint; .metadata goes beside it",
     .extension = ".distcp",
+    .reads_items = true,
     .build = build,
 };

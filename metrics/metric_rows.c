@@ -211,4 +211,5 @@ const struct metric_table metric_truths =
           "rank's; `difference` says in percent how far the first lies above the second.");
 const struct metric_table metric_latencies =
     TABLE("latency", latency_rows,
-          "Twice: `write` and `fsync`, over all requests of the run, around the system call.");
+          "`write` and `fsync`, and `read` of restores, over all requests of the run, around the "
+          "system call.");

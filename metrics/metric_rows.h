@@ -62,6 +62,8 @@ extern const struct metric_table metric_checkpoints; /* of struct checkpoint_rec
 extern const struct metric_table metric_passes;      /* of struct pass_record */
 extern const struct metric_table metric_truths;      /* of struct truth */
 extern const struct metric_table metric_drive_passes; /* of struct drive_pass; `pass` comes first */
+extern const struct metric_table metric_reads;       /* of struct read_record */
+extern const struct metric_table metric_read_statistics; /* of struct read_statistics */
 extern const struct metric_table metric_latencies;   /* of struct histogram */
 
 struct metric_value metric_get(const struct metric_row *row, const struct result *result,

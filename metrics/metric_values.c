@@ -211,7 +211,8 @@ static const char *unit_of(enum metric_kind kind) {
 
 static void write_table_docs(const struct metric_table *table, FILE *stream) {
     static const char *const better[] = {"", "lower", "higher"};
-    bool recorded_here = table == &metric_checkpoints || table == &metric_latencies;
+    bool recorded_here = table == &metric_checkpoints || table == &metric_reads ||
+                         table == &metric_latencies;
     fprintf(stream, "\n## %s\n\n%s\n\n", table->name, table->about);
     fputs("| key | unit | from | better | meaning |\n| --- | --- | --- | --- | --- |\n", stream);
     for (size_t i = 0; i < table->count; i++) {
@@ -232,7 +233,8 @@ void metrics_write_docs(FILE *stream) {
           stream);
     const struct metric_table *const tables[] = {&metric_checkpoints, &metric_passes,
                                                  &metric_truths, &metric_latencies,
-                                                 &metric_drive_passes};
+                                                 &metric_drive_passes, &metric_reads,
+                                                 &metric_read_statistics};
     for (size_t i = 0; i < COUNT_OF(tables); i++) {
         write_table_docs(tables[i], stream);
     }

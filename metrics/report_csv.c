@@ -76,6 +76,13 @@ void report_csv_passes(const struct result *result, FILE *stream) {
     }
 }
 
+void report_csv_reads(const struct result *result, FILE *stream) {
+    write_head(&metric_reads, stream);
+    for (uint32_t i = 0; i < result->read_count; i++) {
+        write_record(&metric_reads, result, &result->reads[i], stream);
+    }
+}
+
 void report_csv_drive_passes(const struct result *result, FILE *stream) {
     write_head(&metric_drive_passes, stream);
     for (uint32_t i = 0; i < result->drive.pass_count; i++) {

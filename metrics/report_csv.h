@@ -14,6 +14,7 @@ enum status report_csv_write(const struct result *result, const char *folder, st
 
 void report_csv_checkpoints(const struct result *result, FILE *stream);
 /* What the passes did to a simulated drive; no line but the head for a real one. */
+void report_csv_reads(const struct result *result, FILE *stream);
 void report_csv_drive_passes(const struct result *result, FILE *stream);
 void report_csv_passes(const struct result *result, FILE *stream);
 

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "metrics/chart.h"
 #include "metrics/metric_rows.h"
+#include "metrics/report_reads.h"
 #include "metrics/text_lines.h"
 #include "metrics/truth.h"
 
@@ -142,21 +143,35 @@ static const char *truth_difference(const struct metric_row *row, const struct t
     return buffer;
 }
 
-static void write_truths(const struct result *result, FILE *stream) {
-    struct truth dlio = truth_as_dlio_reports(result), rules = truth_as_mlperf_rules_say(result);
-    fprintf(stream, "%-32s%18s%22s%14s\n", "two headlines, one run", "as DLIO reports",
-            "as MLPerf rules say", "difference");
+static void write_two(const struct result *result, const char *what, const struct truth *dlio,
+                      const struct truth *rules, FILE *stream) {
+    fprintf(stream, "%-32s%18s%22s%14s\n", what, "as DLIO reports", "as MLPerf rules say",
+            "difference");
     fprintf(stream, "%-32s%18s%22s\n", "", "(rank 0's time)", "(slowest rank's)");
     for (size_t i = 0; i < metric_truths.count; i++) {
         const struct metric_row *row = &metric_truths.rows[i];
         if (row->width > 0) {
             char left[32], right[32], difference[32];
-            metric_text(row, metric_get(row, result, &dlio), left, sizeof left);
-            metric_text(row, metric_get(row, result, &rules), right, sizeof right);
-            truth_difference(row, &dlio, &rules, difference, sizeof difference);
+            metric_text(row, metric_get(row, result, dlio), left, sizeof left);
+            metric_text(row, metric_get(row, result, rules), right, sizeof right);
+            truth_difference(row, dlio, rules, difference, sizeof difference);
             fprintf(stream, "%-32s%18s%22s%s%s\n", row->title, left, right,
                     difference[0] != '\0' ? "        " : "", difference);
         }
+    }
+    putc('\n', stream);
+}
+
+static void write_truths(const struct result *result, FILE *stream) {
+    struct truth dlio = truth_as_dlio_reports(result), rules = truth_as_mlperf_rules_say(result);
+    write_two(result, "two headlines, one run", &dlio, &rules, stream);
+}
+
+static void write_read_truths(const struct result *result, FILE *stream) {
+    struct truth dlio = truth_of_reads_as_dlio_reports(result);
+    struct truth rules = truth_of_reads_as_mlperf_rules_say(result);
+    if (rules.checkpoints > 0) {
+        write_two(result, "two headlines, cold restores", &dlio, &rules, stream);
     }
 }
 
@@ -184,8 +199,13 @@ static void write_latencies(const struct result *result, FILE *stream) {
         fprintf(stream, " %*s", metric_latencies.rows[i].width, metric_latencies.rows[i].title);
     }
     putc('\n', stream);
-    write_latency_row(result, "write", &result->write_latency, stream);
-    write_latency_row(result, "fsync", &result->sync_latency, stream);
+    if (result->plan.passes > 0 || result->restore.reads == 0) {
+        write_latency_row(result, "write", &result->write_latency, stream);
+        write_latency_row(result, "fsync", &result->sync_latency, stream);
+    }
+    if (result->restore.reads > 0) {
+        write_latency_row(result, "read", &result->read_latency, stream);
+    }
 }
 
 /* What the drive's own counters say: `media_written_bytes` over `host_written_bytes`, or the reason
@@ -239,7 +259,7 @@ static void write_end(const struct result *result, FILE *stream) {
               result->outcome_text != NULL ? result->outcome_text : "");
 }
 
-void report_passes(const struct result *result, FILE *stream) {
+static void write_passes(const struct result *result, FILE *stream) {
     struct pass_record all;
     result_all_passes(result, &all);
     if (all.checkpoints > 0) {
@@ -249,12 +269,24 @@ void report_passes(const struct result *result, FILE *stream) {
         write_changes(result, stream);
         putc('\n', stream);
         write_truths(result, stream);
-        putc('\n', stream);
     } else {
         fputs("no checkpoint completed\n\n", stream);
     }
+}
+
+void report_passes(const struct result *result, FILE *stream) {
+    bool writes = result->plan.passes > 0 || result->restore.reads == 0;
+    if (writes) {
+        write_passes(result, stream);
+    }
+    if (result->restore.reads > 0) {
+        report_reads(result, stream);
+        write_read_truths(result, stream);
+    }
     write_latencies(result, stream);
     putc('\n', stream);
-    write_device(result, stream);
+    if (writes) {
+        write_device(result, stream);
+    }
     write_end(result, stream);
 }

@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "metrics/metric_rows.h"
+#include "metrics/report_reads.h"
 #include "metrics/text_lines.h"
 
 #include <string.h>
@@ -29,7 +30,7 @@ static void write_sizes(const struct result_plan *plan, FILE *stream) {
     text_line(stream, "checkpoint", "%s in %s files; model %s, optimizer %s",
               text_bytes(plan->checkpoint_bytes, all), units_grouped(plan->files, count),
               text_bytes(plan->model_bytes, model), text_bytes(plan->optimizer_bytes, optimizer));
-    text_line(stream, "a rank writes", "%s to %s", text_bytes(plan->smallest_rank_bytes, model),
+    text_line(stream, plan->passes > 0 ? "a rank writes" : "a rank wrote", "%s to %s", text_bytes(plan->smallest_rank_bytes, model),
               text_bytes(plan->largest_rank_bytes, all));
     if (plan->scale < 1) {
         text_line(stream, "scale",
@@ -118,7 +119,10 @@ void report_plan(const struct result *result, FILE *stream) {
     }
     write_ranks(plan, stream);
     write_sizes(plan, stream);
-    write_amount(plan, stream);
+    if (plan->passes > 0) {
+        write_amount(plan, stream);
+    }
+    report_restore_plan(result, stream);
     write_means(result, stream);
     write_settings(result->settings, stream);
 }

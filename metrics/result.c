@@ -145,7 +145,21 @@ struct checkpoint_record *result_add_checkpoint(struct result *result) {
     return record;
 }
 
+struct read_record *result_add_read(struct result *result) {
+    if (result->read_count == result->read_capacity) {
+        uint32_t capacity = result->read_capacity == 0 ? 64 : result->read_capacity * 2;
+        result->reads = mem_resize(result->reads, capacity, sizeof *result->reads);
+        result->read_capacity = capacity;
+    }
+    struct read_record *record = &result->reads[result->read_count++];
+    *record = (struct read_record){0};
+    return record;
+}
+
 void result_fini(struct result *result) {
+    mem_free(result->reads);
+    result->reads = NULL;
+    result->read_count = result->read_capacity = 0;
     mem_free(result->checkpoints);
     result->checkpoints = NULL;
     result->checkpoint_count = result->checkpoint_capacity = 0;

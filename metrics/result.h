@@ -48,6 +48,36 @@ struct checkpoint_record {
     const char *note;                 /* NULL, or why it is not complete: file, offset, errno */
 };
 
+/* One restore of a checkpoint. */
+struct read_record {
+    uint32_t read, checkpoint; /* from 1; checkpoint: the number in its file names */
+    bool complete;
+    bool cached;          /* more than a thousandth of it was in the page cache: no figure of the drive */
+    bool verified;        /* what was read was compared with what was written */
+    uint64_t start_ns;    /* since the run began; the barrier of all ranks */
+    uint64_t duration_ns; /* barrier to the slowest rank's last byte */
+    uint64_t rank0_ns;    /* rank 0's own time, as DLIO reports it */
+    uint64_t fastest_ns;
+    uint32_t slowest_rank, fastest_rank;
+    uint64_t bytes;         /* read, by all ranks */
+    uint64_t cached_bytes;  /* of the files in the page cache at the barrier, or RESULT_UNKNOWN */
+    uint64_t rank_ns_sum;   /* over ranks: barrier to own end */
+    uint64_t verify_ns_sum; /* over ranks: comparing and checksums */
+    const char *note;       /* NULL, or why it is not complete: file, offset, errno */
+};
+
+/* How the restores of a run were asked for. */
+struct result_restore {
+    uint64_t reads;         /* planned; 0: there are none, and nothing below counts */
+    const char *checkpoint; /* "newest", "all" or a number */
+    const char *readers;    /* "all", "one-per-dp" */
+    const char *reshard;    /* NULL, or the parallelism that read: "tp=8,pp=1" */
+    uint64_t rank_shift, ranks, files;
+    /* Of one restore: what is read, the tensors' part of it, each byte counted once. */
+    uint64_t bytes, needed_bytes, distinct_bytes;
+    bool verify;
+};
+
 struct result_plan {
     const char *model, *layout, *layout_leaves_out, *format;
     /* checkpoint_bytes: of the files; model_bytes and optimizer_bytes: of the tensors in them. */
@@ -71,8 +101,12 @@ struct result {
     const struct settings *settings;
     struct facts machine, file_system, device, engine; /* as far as known */
     struct histogram write_latency, sync_latency;      /* ns per request */
+    struct histogram read_latency;                     /* of restores */
     uint32_t checkpoint_count, checkpoint_capacity;
     struct checkpoint_record *checkpoints;
+    struct result_restore restore;
+    uint32_t read_count, read_capacity;
+    struct read_record *reads;
     struct drive_result drive;                    /* of a simulated one; its name is NULL otherwise */
     struct arena *arena; /* notes and texts */
 };
@@ -105,6 +139,8 @@ bool result_partial(const struct result *result);
 
 /* Room for one more record; the pointer is good until the next call. */
 struct checkpoint_record *result_add_checkpoint(struct result *result);
+
+struct read_record *result_add_read(struct result *result);
 
 void result_fini(struct result *result);
 

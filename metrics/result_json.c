@@ -3,6 +3,7 @@
 #include "base/json.h"
 #include "metrics/metric_rows.h"
 #include "metrics/output.h"
+#include "metrics/read_statistics.h"
 #include "metrics/truth.h"
 
 static void write_head(const struct result *result, struct json *json) {
@@ -117,6 +118,39 @@ static void write_truths(const struct result *result, struct json *json) {
     json_end_map(json);
 }
 
+/* How restores were asked for, what they are over, and their two headlines, in one map. */
+static void write_restore(const struct result *result, struct json *json) {
+    const struct result_restore *restore = &result->restore;
+    struct read_statistics statistics;
+    struct truth dlio = truth_of_reads_as_dlio_reports(result);
+    struct truth rules = truth_of_reads_as_mlperf_rules_say(result);
+    read_statistics(result, &statistics);
+    json_begin_map(json, metric_read_statistics.name);
+    json_count(json, "planned", restore->reads);
+    json_text(json, "checkpoint", restore->checkpoint);
+    json_text(json, "readers", restore->readers);
+    json_text(json, "reshard", restore->reshard);
+    json_count(json, "rank_shift", restore->rank_shift);
+    json_bool(json, "verify", restore->verify);
+    json_count(json, "ranks", restore->ranks);
+    json_count(json, "files", restore->files);
+    json_count(json, "bytes_each", restore->bytes);
+    json_count(json, "needed_bytes_each", restore->needed_bytes);
+    json_count(json, "distinct_bytes_each", restore->distinct_bytes);
+    metric_write_json(&metric_read_statistics, result, &statistics, json);
+    write_record(&metric_truths, result, &dlio, json, "as_dlio_reports");
+    write_record(&metric_truths, result, &rules, json, "as_mlperf_rules_say");
+    json_end_map(json);
+}
+
+static void write_reads(const struct result *result, struct json *json) {
+    json_begin_list(json, metric_reads.name);
+    for (uint32_t i = 0; i < result->read_count; i++) {
+        write_record(&metric_reads, result, &result->reads[i], json, NULL);
+    }
+    json_end_list(json);
+}
+
 void result_write_stream(const struct result *result, FILE *stream) {
     struct json json = {.stream = stream};
     json_begin_map(&json, NULL);
@@ -128,8 +162,15 @@ void result_write_stream(const struct result *result, FILE *stream) {
     json_begin_map(&json, metric_latencies.name);
     write_latency(result, &result->write_latency, &json, "write");
     write_latency(result, &result->sync_latency, &json, "fsync");
+    if (result->restore.reads > 0) {
+        write_latency(result, &result->read_latency, &json, "read");
+    }
     json_end_map(&json);
     write_checkpoints(result, &json);
+    if (result->restore.reads > 0) {
+        write_restore(result, &json);
+        write_reads(result, &json);
+    }
     json_end_map(&json);
 }
 

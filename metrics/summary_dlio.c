@@ -73,12 +73,32 @@ static void write_data(struct json *json) {
     json_count(json, "epochs", 1);
 }
 
+/* "save" or "load". */
+static void write_kind(const char *kind, const struct truth *dlio, struct json *json) {
+    const struct {
+        const char *what;
+        double value;
+    } rows[] = {{"io_mean_GB_per_second", dlio->mean_gib_per_second},
+                {"io_stdev_GB_per_second", dlio->stdev_gib_per_second},
+                {"duration_mean_seconds", dlio->mean_seconds},
+                {"duration_stdev_seconds", dlio->stdev_seconds}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char key[64];
+        snprintf(key, sizeof key, "%s_checkpoint_%s", kind, rows[i].what);
+        json_number(json, key, rows[i].value);
+    }
+}
+
+/* A run that wrote nothing has no figures of saving, and one that read nothing none of loading. */
 static void write_metric(const struct result *result, const struct truth *dlio, struct json *json) {
     json_begin_map(json, "metric");
-    json_number(json, "save_checkpoint_io_mean_GB_per_second", dlio->mean_gib_per_second);
-    json_number(json, "save_checkpoint_io_stdev_GB_per_second", dlio->stdev_gib_per_second);
-    json_number(json, "save_checkpoint_duration_mean_seconds", dlio->mean_seconds);
-    json_number(json, "save_checkpoint_duration_stdev_seconds", dlio->stdev_seconds);
+    if (result->plan.passes > 0 || result->restore.reads == 0) {
+        write_kind("save", dlio, json);
+    }
+    if (result->restore.reads > 0) {
+        struct truth load = truth_of_reads_as_dlio_reports(result);
+        write_kind("load", &load, json);
+    }
     json_number(json, "checkpoint_size_GB", (double)result->plan.checkpoint_bytes / GIB);
     json_end_map(json);
 }
@@ -93,6 +113,13 @@ static void write_own(const struct result *result, const struct truth *dlio, str
     json_begin_map(json, "as_mlperf_rules_say");
     metric_write_json(&metric_truths, result, &rules, json);
     json_end_map(json);
+    if (result->restore.reads > 0) {
+        struct truth reads = truth_of_reads_as_mlperf_rules_say(result);
+        json_begin_map(json, "load_as_mlperf_rules_say");
+        metric_write_json(&metric_truths, result, &reads, json);
+        json_end_map(json);
+        json_bool(json, "load_verified", result->restore.verify);
+    }
     json_number(json, "dlio_seconds_off_percent", truth_seconds_difference_percent(dlio, &rules));
     json_number(json, "dlio_throughput_off_percent", truth_rate_difference_percent(dlio, &rules));
     json_count(json, "checkpoint_size_bytes", result->plan.checkpoint_bytes);

@@ -17,6 +17,10 @@ struct truth {
 struct truth truth_as_dlio_reports(const struct result *result);
 struct truth truth_as_mlperf_rules_say(const struct result *result);
 
+/* The same of the restores, over those that were complete and cold; `checkpoints` counts them. */
+struct truth truth_of_reads_as_dlio_reports(const struct result *result);
+struct truth truth_of_reads_as_mlperf_rules_say(const struct result *result);
+
 /* How far DLIO's figure lies above the rules' one, in percent; NAN without a checkpoint. The time
  * is negative and the throughput positive where rank 0 is not the slowest. */
 double truth_seconds_difference_percent(const struct truth *dlio, const struct truth *rules);

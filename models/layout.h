@@ -95,6 +95,14 @@ struct layout {
     void (*tensor)(const struct plan *plan, uint32_t rank, uint64_t index, uint64_t nth,
                    struct tensor *tensor);
 
+    /* What a rank holds while it trains, whoever of the ranks that hold it writes it, under the names
+     * that the files have. NULL where a file's tensors do not say which part of which whole they are:
+     * cannot_reshard then says why another parallelism cannot read them. */
+    uint64_t (*held)(const struct plan *plan, uint32_t rank);
+    void (*held_tensor)(const struct plan *plan, uint32_t rank, uint64_t nth,
+                        struct tensor *tensor);
+    const char *cannot_reshard;
+
     /* NULL: the layout has none. */
     uint64_t (*markers)(const struct plan *plan);
     void (*marker)(const struct plan *plan, uint64_t index, uint32_t checkpoint,

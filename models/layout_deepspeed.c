@@ -462,6 +462,8 @@ const struct layout layout_deepspeed = {
     .file = file_at,
     .tensors = file_tensors,
     .tensor = file_tensor,
+    .cannot_reshard =
+        "its optimizer states are flat groups that do not say which weights are in them; DeepSpeed converts them to a universal checkpoint first",
     .markers = markers,
     .marker = marker_at,
 };

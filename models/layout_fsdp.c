@@ -204,33 +204,60 @@ static void step_tensor(const struct plan *plan, const struct seat *seat, uint64
     tensor_count(tensor);
 }
 
-static void file_tensor(const struct plan *plan, uint32_t rank, uint64_t index, uint64_t nth,
+/* Number `nth` of a rank's weights and states; `steps` are the step counters behind them. */
+static void seat_tensor(const struct plan *plan, const struct seat *seat, enum part_filter filter,
+                        enum part_mode mode, struct steps steps, uint64_t nth,
                         struct tensor *tensor) {
-    struct seat seat = grid_seat(&plan->parallelism, rank);
-    enum part_filter filter = filter_of(plan, &seat);
-    uint64_t weights = stage_count(plan, filter, mode_of(&seat), seat.pp);
-    (void)index;
+    uint64_t weights = stage_count(plan, filter, mode, seat->pp);
     if (nth < weights) {
-        struct place place = stage_at(plan, filter, mode_of(&seat), seat.pp, nth);
-        named(plan, &place, &seat, "model.", "", tensor);
-        take_rows(plan, &place, &seat, tensor);
+        struct place place = stage_at(plan, filter, mode, seat->pp, nth);
+        named(plan, &place, seat, "model.", "", tensor);
+        take_rows(plan, &place, seat, tensor);
         return;
     }
     nth -= weights;
-    uint64_t states = stage_count(plan, filter, MODE_STATES, seat.pp);
+    uint64_t states = stage_count(plan, filter, MODE_STATES, seat->pp);
     if (nth < states) {
-        struct place place = stage_at(plan, filter, MODE_STATES, seat.pp, nth);
-        named(plan, &place, &seat, "optimizer.state.", ".", tensor);
+        struct place place = stage_at(plan, filter, MODE_STATES, seat->pp, nth);
+        named(plan, &place, seat, "optimizer.state.", ".", tensor);
         tensor_name_text(tensor, place_state_row(plan, &place)->name);
-        take_rows(plan, &place, &seat, tensor);
+        take_rows(plan, &place, seat, tensor);
         place_state(plan, &place, tensor);
         if (place_state_row(plan, &place)->size != STATE_FULL) {
-            place_own(plan, &place, &seat, tensor);
+            place_own(plan, &place, seat, tensor);
         }
         return;
     }
-    struct steps steps = steps_of(plan, rank, &seat);
-    step_tensor(plan, &seat, steps.first + (nth - states) * steps.step, tensor);
+    step_tensor(plan, seat, steps.first + (nth - states) * steps.step, tensor);
+}
+
+static void file_tensor(const struct plan *plan, uint32_t rank, uint64_t index, uint64_t nth,
+                        struct tensor *tensor) {
+    struct seat seat = grid_seat(&plan->parallelism, rank);
+    (void)index;
+    seat_tensor(plan, &seat, filter_of(plan, &seat), mode_of(&seat), steps_of(plan, rank, &seat),
+                nth, tensor);
+}
+
+/* Every rank holds its rows of all weights of its stage, its buffers whole, and all step counters. */
+static struct steps all_steps(const struct plan *plan, const struct seat *seat) {
+    struct steps steps = {.first = 0, .step = 1};
+    if (plan->states[0].count > 0) {
+        steps.count = stage_count(plan, FILTER_ALL, MODE_PARAMETERS, seat->pp);
+    }
+    return steps;
+}
+
+static uint64_t held(const struct plan *plan, uint32_t rank) {
+    struct seat seat = grid_seat(&plan->parallelism, rank);
+    return stage_count(plan, FILTER_ALL, MODE_WEIGHTS, seat.pp) +
+           stage_count(plan, FILTER_ALL, MODE_STATES, seat.pp) + all_steps(plan, &seat).count;
+}
+
+static void held_tensor(const struct plan *plan, uint32_t rank, uint64_t nth,
+                        struct tensor *tensor) {
+    struct seat seat = grid_seat(&plan->parallelism, rank);
+    seat_tensor(plan, &seat, FILTER_ALL, MODE_WEIGHTS, all_steps(plan, &seat), nth, tensor);
 }
 
 static enum status check(const struct plan *plan, struct error *err) {
@@ -289,6 +316,8 @@ const struct layout layout_fsdp = {
     .file = file_at,
     .tensors = file_tensors,
     .tensor = file_tensor,
+    .held = held,
+    .held_tensor = held_tensor,
     .markers = markers,
     .marker = marker_at,
 };

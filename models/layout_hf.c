@@ -108,6 +108,19 @@ static void file_tensor(const struct plan *plan, uint32_t rank, uint64_t index, 
     place_tensor(plan, &place, &only, "", tensor);
 }
 
+/* Whoever reads, by whatever parallelism, holds its part of the weights. */
+static uint64_t held(const struct plan *plan, uint32_t rank) {
+    struct seat seat = grid_seat(&plan->parallelism, rank);
+    return stage_count(plan, FILTER_ALL, MODE_WEIGHTS, seat.pp);
+}
+
+static void held_tensor(const struct plan *plan, uint32_t rank, uint64_t nth,
+                        struct tensor *tensor) {
+    struct seat seat = grid_seat(&plan->parallelism, rank);
+    struct place place = stage_at(plan, FILTER_ALL, MODE_WEIGHTS, seat.pp, nth);
+    place_tensor(plan, &place, &seat, "", tensor);
+}
+
 static uint64_t markers(const struct plan *plan) {
     const struct shards *shards = plan->prepared;
     return shards->count > 1 ? 1 : 0;
@@ -167,6 +180,8 @@ const struct layout layout_hf = {
     .file = file_at,
     .tensors = file_tensors,
     .tensor = file_tensor,
+    .held = held,
+    .held_tensor = held_tensor,
     .markers = markers,
     .marker = marker_at,
 };

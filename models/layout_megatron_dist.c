@@ -297,20 +297,10 @@ static void bucket_tensor(const struct plan *plan, const struct seat *seat, uint
     tensor->class = state->class;
 }
 
-static void file_tensor(const struct plan *plan, uint32_t rank, uint64_t index, uint64_t nth,
+static void item_tensor(const struct plan *plan, const struct seat *seat, struct item item,
                         struct tensor *tensor) {
-    struct seat seat = grid_seat(&plan->parallelism, rank);
-    const struct group *group = group_of(plan, &seat);
-    uint64_t spread = spread_count(group, &seat);
-    (void)index;
-    if (nth >= spread) {
-        bucket_tensor(plan, &seat, nth - spread, tensor);
-        return;
-    }
-    struct item item =
-        item_of(plan, group, seat.tp, group->spread.ids[group->spread.first[seat.shard] + nth]);
-    struct place place = stage_at(plan, item.filter, item.mode, seat.pp, item.index);
-    place_tensor(plan, &place, &seat, "", tensor);
+    struct place place = stage_at(plan, item.filter, item.mode, seat->pp, item.index);
+    place_tensor(plan, &place, seat, "", tensor);
     if (item.mode == MODE_STATES) {
         const struct optimizer_state *state = place_state_row(plan, &place);
         struct tensor weight = *tensor;
@@ -321,6 +311,44 @@ static void file_tensor(const struct plan *plan, uint32_t rank, uint64_t index, 
         tensor_name_text(tensor, weight.name);
         place_state(plan, &place, tensor);
     }
+}
+
+static void file_tensor(const struct plan *plan, uint32_t rank, uint64_t index, uint64_t nth,
+                        struct tensor *tensor) {
+    struct seat seat = grid_seat(&plan->parallelism, rank);
+    const struct group *group = group_of(plan, &seat);
+    uint64_t spread = spread_count(group, &seat);
+    (void)index;
+    if (nth >= spread) {
+        bucket_tensor(plan, &seat, nth - spread, tensor);
+        return;
+    }
+    uint32_t id = group->spread.ids[group->spread.first[seat.shard] + nth];
+    item_tensor(plan, &seat, item_of(plan, group, seat.tp, id), tensor);
+}
+
+/* All weights of the rank's stage and, as they are divided, all their states or its part of each
+ * bucket. */
+static uint64_t held(const struct plan *plan, uint32_t rank) {
+    struct seat seat = grid_seat(&plan->parallelism, rank);
+    return stage_count(plan, FILTER_ALL, MODE_WEIGHTS, seat.pp) +
+           states_count(plan, FILTER_ALL, seat.pp) +
+           bucket_parts(plan, &seat) * plan->states[0].count;
+}
+
+static void held_tensor(const struct plan *plan, uint32_t rank, uint64_t nth,
+                        struct tensor *tensor) {
+    struct seat seat = grid_seat(&plan->parallelism, rank);
+    uint64_t weights = stage_count(plan, FILTER_ALL, MODE_WEIGHTS, seat.pp);
+    uint64_t states = states_count(plan, FILTER_ALL, seat.pp);
+    if (nth >= weights + states) {
+        bucket_tensor(plan, &seat, nth - weights - states, tensor);
+        return;
+    }
+    item_tensor(plan, &seat,
+                nth < weights ? (struct item){FILTER_ALL, MODE_WEIGHTS, nth}
+                              : (struct item){FILTER_ALL, MODE_STATES, nth - weights},
+                tensor);
 }
 
 static enum status check(const struct plan *plan, struct error *err) {
@@ -387,6 +415,8 @@ const struct layout layout_megatron_dist = {
     .file = file_at,
     .tensors = file_tensors,
     .tensor = file_tensor,
+    .held = held,
+    .held_tensor = held_tensor,
     .markers = markers,
     .marker = marker_at,
 };

@@ -4,6 +4,7 @@
 #include "models/plan.h"
 
 #include "base/check.h"
+#include "models/grid.h"
 #include "base/names.h"
 #include "models/plan_check.h"
 
@@ -143,6 +144,26 @@ void plan_tensor(const struct plan *plan, uint32_t rank, uint64_t index, uint64_
     CHECK(rank < plan->ranks);
     CHECK(index < plan->shares[rank].files);
     plan->layout->tensor(plan, rank, index, nth, tensor);
+}
+
+uint64_t plan_held(const struct plan *plan, uint32_t rank) {
+    CHECK(rank < plan->ranks);
+    return plan->layout->held(plan, rank);
+}
+
+void plan_held_tensor(const struct plan *plan, uint32_t rank, uint64_t nth, struct tensor *tensor) {
+    CHECK(rank < plan->ranks);
+    plan->layout->held_tensor(plan, rank, nth, tensor);
+}
+
+/* DLIO counts data parallel ranks outermost; all others count pipeline stages so. */
+uint32_t plan_group_leader(const struct plan *plan, uint32_t rank) {
+    const struct parallelism *parallelism = &plan->parallelism;
+    if (plan->layout->flat) {
+        return (uint32_t)(rank % (parallelism->tp * parallelism->pp));
+    }
+    uint64_t stage = grid_stage_ranks(parallelism);
+    return (uint32_t)(rank / stage * stage + rank % stage % parallelism->tp);
 }
 
 uint64_t plan_markers(const struct plan *plan) {

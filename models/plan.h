@@ -9,6 +9,7 @@
 #include "models/part.h"
 #include "models/tensor.h"
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* The plan: which rank writes which files of how many bytes, and which tensors are in them. Pure
@@ -30,6 +31,7 @@ struct plan_request {
     uint64_t vocab_divisible_by; /* the vocabulary is padded to a multiple of this times tp */
     int optimizer;               /* enum optimizer_kind */
     int model_datatype, optimizer_datatype; /* enum datatype */
+    bool reads; /* of ranks that read: tp and pp may cut what the layout gathers in its files */
 };
 
 #define PLAN_ZERO_DEFAULT UINT64_C(9)
@@ -78,6 +80,15 @@ void plan_file(const struct plan *plan, uint32_t rank, uint64_t index, uint32_t 
 uint64_t plan_tensors(const struct plan *plan, uint32_t rank, uint64_t index);
 void plan_tensor(const struct plan *plan, uint32_t rank, uint64_t index, uint64_t nth,
                  struct tensor *tensor);
+
+/* How many tensors a rank holds, whoever writes them, and number `nth` of them. Only of layouts that
+ * tell (layout->held). */
+uint64_t plan_held(const struct plan *plan, uint32_t rank);
+void plan_held_tensor(const struct plan *plan, uint32_t rank, uint64_t nth, struct tensor *tensor);
+
+/* The first rank of the data parallel group that a rank belongs to: of those with the same part of
+ * the pipeline and of tensor parallelism. */
+uint32_t plan_group_leader(const struct plan *plan, uint32_t rank);
 
 /* The markers of a checkpoint, which rank 0 writes when all shards are there, in this order. Their
  * texts are of the files as --format raw has them. */

@@ -34,6 +34,7 @@ static enum status check_sizes(const struct parallelism *parallelism, struct err
 static enum status resolve_sizes(const struct plan_request *request, struct plan *plan,
                                  struct error *err) {
     static const struct parallelism nothing = {0};
+    bool gathered = plan->layout->gathers && !request->reads;
     const struct parallelism *config = plan->layout->gathers ? &nothing : &plan->model.parallelism;
     uint64_t tp = first_given(request->tp, config->tp);
     plan->parallelism = (struct parallelism){
@@ -50,7 +51,7 @@ static enum status resolve_sizes(const struct plan_request *request, struct plan
     bool split = tp > 1 || plan->parallelism.pp > 1;
     bool framework = split || plan->parallelism.ep > 1;
     plan->style = framework ? plan->layout->style_split : plan->layout->style;
-    if (split && plan->layout->gathers) {
+    if (split && gathered) {
         return error_set(err, ERR_USAGE,
                          "--tp %llu and --pp %llu: --layout %s gathers the model; 1 is allowed",
                          (ull)tp, (ull)plan->parallelism.pp, plan->layout->name);

@@ -46,6 +46,7 @@ struct job_progress {
     uint64_t run_ns;                   /* since the run began */
     uint64_t used_bytes, total_bytes;  /* of the target, at the last look */
     uint32_t behind_rank;              /* the slowest so far, or UINT32_MAX */
+    uint64_t read, reads;              /* of a restore: which of how many; 0: it writes */
     const char *doing;                 /* "writing", "removing", "computing", "committing" */
 };
 
