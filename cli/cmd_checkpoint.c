@@ -7,11 +7,15 @@
 #include "cli/progress.h"
 #include "cli/results_dir.h"
 #include "cli/resume.h"
+#include "cli/reading.h"
+#include "cli/restore_set.h"
 #include "cli/spec_shards.h"
+#include "cli/stop.h"
 #include "cli/target.h"
 #include "io/device.h"
 #include "io/machine.h"
 #include "metrics/journal.h"
+#include "metrics/report_reads.h"
 #include "metrics/report_text.h"
 
 #include <errno.h>
@@ -22,8 +26,6 @@
 
 #define BASE_MEMORY_BYTES (UINT64_C(64) << 20) /* everything but the engine's buffers */
 #define HEADROOM_BYTES (UINT64_C(8) << 20)     /* the most that measuring the payload takes of it */
-
-static volatile sig_atomic_t stop_flag;
 
 struct run {
     struct command_input *input;
@@ -45,32 +47,10 @@ struct run {
     struct nvme_health health;       /* before the first byte */
     struct progress progress;
     struct job job;
+    struct reading reading;          /* --read */
     const char *results;
     char started[32], stamp[32];     /* "2026-08-05T10:15:02Z", "20260805-101502" */
 };
-
-static void on_signal(int number) {
-    (void)number;
-    stop_flag = 1;
-}
-
-/* A signal that is ignored stays so: nohup, and a shell for commands in the background, ask for it. */
-static void catch_signal(int number) {
-    struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, before;
-    if (sigaction(number, NULL, &before) != 0 || before.sa_handler != SIG_IGN) {
-        sigaction(number, &action, NULL);
-    }
-}
-
-/* The first Ctrl-C stops cleanly, the second one at once. A closed pipe or a file size limit must
- * come back as an error value, not end the process with files left behind. */
-static void catch_signals(void) {
-    catch_signal(SIGINT);
-    catch_signal(SIGTERM);
-    catch_signal(SIGHUP);
-    signal(SIGPIPE, SIG_IGN);
-    signal(SIGXFSZ, SIG_IGN);
-}
 
 static void take_time(struct run *run) {
     time_t now = time(NULL);
@@ -80,7 +60,8 @@ static void take_time(struct run *run) {
     strftime(run->stamp, sizeof run->stamp, "%Y%m%d-%H%M%S", &utc);
 }
 
-static enum status check_spec(const struct spec *spec, struct error *err) {
+static enum status check_spec(const struct spec *spec, const struct settings *settings,
+                              struct error *err) {
     const struct engine_ops *ops = engine_find(spec->engine);
     if (spec->plan.model == NULL) {
         return error_set(err, ERR_USAGE, "--model is missing; `ckptsim list models` names the "
@@ -92,6 +73,20 @@ static enum status check_spec(const struct spec *spec, struct error *err) {
     }
     if (spec->dir == NULL && ops->needs_folder) {
         return error_set(err, ERR_USAGE, "--dir is missing: an existing folder on the drive");
+    }
+    if (spec->read == 0 && reading_refuse_idle(settings, err) != OK) {
+        return err->status;
+    }
+    if (spec->read > 0 && !ops->needs_folder) {
+        return error_set(err, ERR_USAGE, "--read: engine '%s' keeps nothing that could be read",
+                         spec->engine);
+    }
+    if (spec->read > 0 && spec->commit == COMMIT_NONE) {
+        return error_set(err, ERR_USAGE, "--read: without manifests (--commit none) nothing says which "
+                                         "checkpoint is complete and what is in it");
+    }
+    if (spec->read > 0 && reading_check(&spec->restore, err) != OK) {
+        return err->status;
     }
     if (spec->io.chunk_bytes % PAYLOAD_BLOCK != 0) {
         return error_set(err, ERR_USAGE, "--chunk: %llu bytes is not a multiple of 4 KiB",
@@ -109,6 +104,9 @@ static void derive_spec(struct run *run) {
     struct spec *spec = run->spec;
     spec->job.commit = spec->commit == COMMIT_MANIFEST;
     spec->io.ranks = run->plan.ranks;
+    if (spec->read > 0 && run->reading.plan.ranks > spec->io.ranks) {
+        spec->io.ranks = run->reading.plan.ranks; /* a new parallelism may have more */
+    }
     spec->io.sync = spec->job.fsync != JOB_FSYNC_NONE;
     spec->io.seed = spec->io.payload.seed;
     if (!engine_find(spec->engine)->needs_folder) {
@@ -167,6 +165,9 @@ static void fill_plan_result(struct run *run) {
                         run->shards.memory_bytes;
     out->payload_bytes_per_second =
         payload_headroom(&spec->io.payload, headroom_buffer(spec->io.chunk_bytes));
+    if (spec->read > 0) {
+        reading_result(&spec->restore, &run->reading, &run->result.restore);
+    }
 }
 
 static void fill_facts(struct run *run) {
@@ -267,6 +268,53 @@ static void add_device_facts(struct run *run) {
     }
 }
 
+/* The restores, of what the passes left. */
+static enum status read_back(struct run *run, struct error *err) {
+    struct restore_set set;
+    enum status status = restore_set_choose(&set, &run->folder, run->spec->restore.checkpoint,
+                                            run->arena, err);
+    if (status != OK) {
+        error_wrap(err, "--read");
+        run->result.outcome = RESULT_FAILED;
+        run->result.outcome_text = arena_text(run->arena, err->text);
+        return err->status;
+    }
+    set.shards = &run->shards;
+    set.files = &run->reading.files;
+    set.classes = run->spec->io.classes;
+    struct restore restore = {
+        .config = &run->reading.config,
+        .io = &run->spec->io,
+        .plan = &run->reading.plan,
+        .files = &run->reading.files,
+        .shards = &run->shards,
+        .source = &set.base,
+        .engine = run->engine,
+        .result = &run->result,
+        .arena = run->arena,
+        .earlier_ns = run->job.earlier_ns,
+        .stop = &stop_flag,
+    };
+    struct reading_view view = {&run->result, &run->progress, !run->spec->quiet};
+    reading_show(&restore, &view);
+    restore_init(&restore);
+    if (view.rows) {
+        putchar('\n');
+        report_read_head(stdout);
+        fflush(stdout);
+    }
+    status = restore_run(&restore, err);
+    if (run->result.outcome == RESULT_COMPLETE) {
+        run->result.outcome_text = "all passes and restores done";
+    }
+    restore_set_fini(&set);
+    return status;
+}
+
+static bool may_read(const struct run *run) {
+    return run->spec->read > 0 && !result_partial(&run->result);
+}
+
 static enum status run_job(struct run *run, struct error *err) {
     report_plan(&run->result, stdout);
     if (!run->spec->quiet) {
@@ -278,14 +326,17 @@ static enum status run_job(struct run *run, struct error *err) {
     fflush(stdout);
     start_job(run);
     enum status status = job_run(&run->job, err);
+    if (status == OK && may_read(run)) {
+        status = read_back(run, err);
+    }
     progress_clear(&run->progress);
     add_device_facts(run);
     struct error output_err;
     report_passes(&run->result, stdout);
     enum status output_status = outputs_write(&run->result, run->results, run->arena, &output_err);
     if (output_status == OK) {
-        printf("\nresults: %s/ (result.json, checkpoints.csv, passes.csv, summary.json)\n",
-               run->results);
+        printf("\nresults: %s/ (result.json, checkpoints.csv, passes.csv, %ssummary.json)\n",
+               run->results, run->spec->read > 0 ? "reads.csv, " : "");
     } else if (status == OK) {
         status = error_set(err, output_status, "%s", output_err.text);
     }
@@ -338,13 +389,18 @@ static enum status build_shards(struct run *run, struct error *err) {
                     err) != OK) {
         return err->status;
     }
+    if (spec->read > 0 && reading_plan(&spec->restore, &spec->plan, &run->shards, NULL, run->arena,
+                                       &run->reading, err) != OK) {
+        return err->status;
+    }
+    run->reading.config.reads = spec->read;
     return manifest_settings(&run->input->settings, run->arena, &run->settings,
                              &run->setting_count, err);
 }
 
 enum status cmd_checkpoint(struct command_input *input, struct error *err) {
     if (input->spec.drives != NULL) {
-        catch_signals();
+        stop_catch_signals();
         return cmd_simulated(input, &stop_flag, err);
     }
     struct run *run = arena_new(input->arena, 1, sizeof *run);
@@ -354,7 +410,7 @@ enum status cmd_checkpoint(struct command_input *input, struct error *err) {
     if (run->spec->resume != NULL) {
         status = resume_read(input, &run->earlier, err);
     }
-    status = status == OK ? check_spec(run->spec, err) : status;
+    status = status == OK ? check_spec(run->spec, &input->settings, err) : status;
     status = status == OK ? build_shards(run, err) : status;
     if (status != OK) {
         return status;
@@ -369,7 +425,7 @@ enum status cmd_checkpoint(struct command_input *input, struct error *err) {
             job_checkpoints_that_fit(&run->spec->job, &run->shards, room, room);
     }
     status = status == OK ? plan_result_check(run->spec, run->target.checkpoints, err) : status;
-    catch_signals();
+    stop_catch_signals();
     status = status == OK ? prepare(run, err) : status;
     if (status != OK) {
         return status;

@@ -47,8 +47,7 @@ static void say_latest(const struct folder *folder) {
     printf("latest     %s\n", name[0] != '\0' ? name : "none");
 }
 
-/* What is in files follows from the manifest's settings. Where nothing has a format, as in the plain
- * job, no model is needed to tell. */
+/* What is in files follows from the manifest's settings. */
 struct contents {
     struct verify_contents base;
     struct arena arena; /* of the manifest under way */
@@ -57,23 +56,13 @@ struct contents {
     bool formats;
 };
 
-static bool is_plain(const struct manifest_head *head) {
-    const char *format = manifest_setting(head, "format"), *layout = manifest_setting(head, "layout");
-    bool raw = format != NULL ? strcmp(format, "raw") == 0
-                              : layout == NULL || strncmp(layout, "dlio", 4) == 0;
-    for (int i = 1; i < FORMAT_CLASSES; i++) {
-        raw = raw && head->classes[i].compressible == head->classes[0].compressible;
-    }
-    return raw;
-}
-
 static enum status begin_contents(struct verify_contents *base, const struct manifest *manifest,
                                   struct error *err) {
     struct contents *contents = (struct contents *)base;
     arena_fini(&contents->arena);
     contents->arena = (struct arena){0};
     contents->manifest = manifest;
-    contents->formats = !is_plain(&manifest->head);
+    contents->formats = !manifest_is_plain(&manifest->head);
     if (!contents->formats) {
         return OK;
     }

@@ -37,6 +37,7 @@ enum status cmd_checkpoint(struct command_input *input, struct error *err);
 /* The same on simulated drives (--drive); stop is the flag of the first Ctrl-C. */
 enum status cmd_simulated(struct command_input *input, const volatile sig_atomic_t *stop,
                           struct error *err);
+enum status cmd_restore(struct command_input *input, struct error *err);
 enum status cmd_shards(struct command_input *input, struct error *err);
 enum status cmd_verify(struct command_input *input, struct error *err);
 enum status cmd_clean(struct command_input *input, struct error *err);

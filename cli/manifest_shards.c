@@ -89,6 +89,16 @@ enum status manifest_job_build(const struct manifest_head *head,
     return spec_shards(&job->spec, head->classes, depth, arena, &job->plan, &job->shards, err);
 }
 
+bool manifest_is_plain(const struct manifest_head *head) {
+    const char *format = manifest_setting(head, "format"), *layout = manifest_setting(head, "layout");
+    bool raw = format != NULL ? strcmp(format, "raw") == 0
+                              : layout == NULL || strncmp(layout, "dlio", 4) == 0;
+    for (int i = 1; i < FORMAT_CLASSES; i++) {
+        raw = raw && head->classes[i].compressible == head->classes[0].compressible;
+    }
+    return raw;
+}
+
 enum status manifest_job_check(const struct manifest *manifest, const struct shards *shards,
                                struct error *err) {
     if (manifest->head.files != shards->files) {

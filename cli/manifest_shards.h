@@ -26,6 +26,10 @@ enum status manifest_job_build(const struct manifest_head *head,
                                enum shards_depth depth, struct arena *arena,
                                struct manifest_job *job, struct error *err);
 
+/* Whether the files are payload from end to end, as in the plain job: then no model is needed to know
+ * what is in them. */
+bool manifest_is_plain(const struct manifest_head *head);
+
 /* Holds a manifest's files against shards: the same names and sizes in the same order. ERR_FAILED says
  * which differ. */
 enum status manifest_job_check(const struct manifest *manifest, const struct shards *shards,

@@ -17,6 +17,7 @@ enum status outputs_write(const struct result *result, const char *folder, struc
                    {"passes.csv", report_csv_passes},
                    {"summary.json", summary_dlio_write_stream},
                    {"result.json", result_write_stream}};
+    bool wrote = result->plan.passes > 0 || result->restore.reads == 0;
     if (result->drive.name != NULL) {
         const char *path = arena_printf(arena, "%s/drive_passes.csv", folder);
         enum status status = output_write(path, result, report_csv_drive_passes, err);
@@ -31,7 +32,7 @@ enum status outputs_write(const struct result *result, const char *folder, struc
             return status;
         }
     }
-    for (size_t i = 0; i < sizeof outputs / sizeof outputs[0]; i++) {
+    for (size_t i = wrote ? 0 : 2; i < sizeof outputs / sizeof outputs[0]; i++) {
         const char *path = arena_printf(arena, "%s/%s", folder, outputs[i].name);
         enum status status = output_write(path, result, outputs[i].write, err);
         if (status != OK) {

@@ -52,11 +52,34 @@ static void time_left(const struct progress *progress, const struct job_progress
     }
 }
 
+static void show(struct progress *progress, const char *line) {
+    fprintf(stderr, "\r\033[K%.*s", terminal_columns() - 1, line);
+    fflush(stderr);
+    progress->shown = true;
+}
+
+static void draw_read(struct progress *progress, const struct job_progress *job) {
+    char line[LINE_CHARS], bytes[UNITS_TEXT], all[UNITS_TEXT], now[UNITS_TEXT];
+    char behind[UNITS_TEXT] = "";
+    if (job->behind_rank != UINT32_MAX) {
+        snprintf(behind, sizeof behind, ", slowest rank %u", job->behind_rank);
+    }
+    snprintf(line, sizeof line, "restore %llu/%llu, checkpoint %llu, %s: %s of %s, %s now%s",
+             (unsigned long long)job->read, (unsigned long long)job->reads,
+             (unsigned long long)job->checkpoint, job->doing, units_gb(job->bytes, bytes),
+             units_gb(job->checkpoint_bytes, all), units_rate(progress->now_rate, now), behind);
+    show(progress, line);
+}
+
 void progress_draw(struct progress *progress, const struct job_progress *job) {
     if (!progress->on) {
         return;
     }
     update_rate(progress, job);
+    if (job->reads > 0) {
+        draw_read(progress, job);
+        return;
+    }
     char line[LINE_CHARS], bytes[UNITS_TEXT], all[UNITS_TEXT], now[UNITS_TEXT], mean[UNITS_TEXT];
     char left[UNITS_TEXT + 8], of[UNITS_TEXT] = "", behind[UNITS_TEXT] = "";
     uint64_t per_pass = job->checkpoints_per_pass > 0 ? job->checkpoints_per_pass
@@ -78,9 +101,7 @@ void progress_draw(struct progress *progress, const struct job_progress *job) {
              units_gb(job->checkpoint_bytes, all), units_rate(progress->now_rate, now),
              units_rate(seconds > 0 ? (double)job->bytes / seconds : 0, mean), left, fill,
              behind);
-    fprintf(stderr, "\r\033[K%.*s", terminal_columns() - 1, line);
-    fflush(stderr);
-    progress->shown = true;
+    show(progress, line);
 }
 
 void progress_clear(struct progress *progress) {
@@ -89,6 +110,12 @@ void progress_clear(struct progress *progress) {
         fflush(stderr);
         progress->shown = false;
     }
+}
+
+void progress_read(struct progress *progress, const struct read_record *record) {
+    (void)record;
+    progress->last_ns = 0; /* the next one counts its bytes from 0 */
+    progress->now_rate = 0;
 }
 
 void progress_checkpoint(struct progress *progress, const struct checkpoint_record *record) {

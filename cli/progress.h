@@ -23,6 +23,7 @@ struct progress {
 void progress_draw(struct progress *progress, const struct job_progress *job);
 /* Takes the line away so that other text can be printed. */
 void progress_clear(struct progress *progress);
+void progress_read(struct progress *progress, const struct read_record *record);
 void progress_checkpoint(struct progress *progress, const struct checkpoint_record *record);
 
 #endif

@@ -5,7 +5,11 @@
 
 #define FIELD(member) offsetof(struct spec, member)
 
-enum { RUN = CMD_CHECKPOINT, PLAN = CMD_CHECKPOINT | CMD_SHARDS };
+enum {
+    RUN = CMD_CHECKPOINT,
+    PLAN = CMD_CHECKPOINT | CMD_SHARDS | CMD_RESTORE,
+    READ = CMD_CHECKPOINT | CMD_RESTORE,
+};
 
 #define MAX_RANKS 1048576.0
 
@@ -76,7 +80,7 @@ const struct setting_row spec_rows[] = {
      .help = "folder whose KIND/NAME.yaml win over the built-in ones (models, workloads, drives, hosts)"},
 
     {.name = "dir", .type = SETTING_TEXT, .field = FIELD(dir), .placeholder = "DIR",
-     .group = "Target", .commands = RUN | CMD_VERIFY | CMD_CLEAN,
+     .group = "Target", .commands = READ | CMD_VERIFY | CMD_CLEAN,
      .help = "existing folder on the drive under test; ckptsim works only in DIR/ckptsim"},
     {.name = "fill", .type = SETTING_NUMBER, .field = FIELD(job.fill.share), .fallback = "full",
      .choices = "full", .minimum = 0.0001, .maximum = 1, .placeholder = "full|88%",
@@ -138,24 +142,24 @@ const struct setting_row spec_rows[] = {
      .help = "go on with a run that was killed, at its next checkpoint, with its settings"},
 
     {.name = "engine", .type = SETTING_TEXT, .field = FIELD(engine), .fallback = "threads",
-     .placeholder = "NAME", .group = "Writing", .commands = RUN,
+     .placeholder = "NAME", .group = "Writing", .commands = READ,
      .help = "how bytes are moved (ckptsim list engines)"},
     {.name = "format", .type = SETTING_TEXT, .field = FIELD(format), .fallback = "auto",
      .placeholder = "NAME", .group = "Writing", .commands = RUN | CMD_SHARDS,
      .help = "how tensors lie in a file (ckptsim list formats); auto: as the layout's framework "
              "writes, raw for dlio and dlio2"},
     {.name = "direct", .type = SETTING_CHOICE, .field = FIELD(io.direct), .fallback = "auto",
-     .choices = "auto|on|off", .when_bare = "on", .group = "Writing", .commands = RUN,
+     .choices = "auto|on|off", .when_bare = "on", .group = "Writing", .commands = READ,
      .help = "O_DIRECT: past the page cache; auto: where the file system takes it"},
     {.name = "dontcache", .type = SETTING_CHOICE, .field = FIELD(io.dontcache), .fallback = "auto",
      .choices = "auto|off", .group = "Writing", .commands = RUN,
      .help = "buffered writes leave the page cache at once (RWF_DONTCACHE) where the kernel can"},
     {.name = "chunk", .type = SETTING_SIZE, .field = FIELD(io.chunk_bytes), .fallback = "8MiB",
      .minimum = 4096, .maximum = 1073741824, .placeholder = "SIZE", .group = "Writing",
-     .commands = RUN, .help = "bytes of one write; a multiple of 4 KiB"},
+     .commands = READ, .help = "bytes of one write or read; a multiple of 4 KiB"},
     {.name = "queue-depth", .type = SETTING_COUNT, .field = FIELD(io.queue_depth), .fallback = "2",
-     .minimum = 1, .maximum = 1024, .placeholder = "N", .group = "Writing", .commands = RUN,
-     .help = "writes of one rank under way at a time"},
+     .minimum = 1, .maximum = 1024, .placeholder = "N", .group = "Writing", .commands = READ,
+     .help = "writes or reads of one rank under way at a time"},
     {.name = "fsync", .type = SETTING_CHOICE, .field = FIELD(job.fsync), .fallback = "file",
      .choices = "none|file|checkpoint", .group = "Writing", .commands = RUN,
      .help = "fsync never, after each file, or after a rank's last file; its time is shown apart"},
@@ -166,8 +170,33 @@ const struct setting_row spec_rows[] = {
      .placeholder = "SIZE", .group = "Writing", .commands = RUN,
      .help = "behave as a target of this size: ENOSPC beyond it"},
     {.name = "faults", .type = SETTING_TEXT, .field = FIELD(io.faults), .placeholder = "SPEC",
-     .group = "Writing", .commands = RUN,
+     .group = "Writing", .commands = READ,
      .help = "injected errors, op:error[:after=SIZE|:at=N|:rate=P], several with commas"},
+
+    {.name = "read", .type = SETTING_COUNT, .field = FIELD(read), .minimum = 1,
+     .maximum = 1000000, .placeholder = "N", .group = "Restore", .commands = RUN,
+     .help = "restores after the passes, before the files are removed; not given: none"},
+    {.name = "reads", .type = SETTING_COUNT, .field = FIELD(restore.reads), .fallback = "1",
+     .minimum = 1, .maximum = 1000000, .placeholder = "N", .group = "Restore",
+     .commands = CMD_RESTORE, .help = "how many restores"},
+    {.name = "checkpoint", .type = SETTING_TEXT, .field = FIELD(restore.checkpoint),
+     .fallback = "newest", .placeholder = "newest|all|N", .group = "Restore", .commands = READ,
+     .help = "which complete checkpoint is restored; all: one after another, the oldest first"},
+    {.name = "rank-shift", .type = SETTING_COUNT, .field = FIELD(restore.rank_shift),
+     .maximum = MAX_RANKS, .placeholder = "N", .group = "Restore", .commands = READ,
+     .help = "rank r reads what rank (r + N) mod ranks wrote, so that no node reads what it wrote "
+             "itself"},
+    {.name = "reshard", .type = SETTING_TEXT, .field = FIELD(restore.reshard),
+     .placeholder = "tp=N,pp=N,...", .group = "Restore", .commands = READ,
+     .help = "read by another parallelism (tp, pp, dp, ep, ...): each new rank reads what it needs "
+             "of the old files; what is not named stays"},
+    {.name = "readers", .type = SETTING_CHOICE, .field = FIELD(restore.readers), .fallback = "all",
+     .choices = "all|one-per-dp", .group = "Restore", .commands = READ,
+     .help = "one-per-dp: the first rank of each data parallel group reads for its group, which would "
+             "receive it over the network"},
+    {.name = "verify", .type = SETTING_FLAG, .field = FIELD(restore.verify), .fallback = "true",
+     .group = "Restore", .commands = READ,
+     .help = "compare every byte that is read with what was written"},
 
     {.name = "payload", .type = SETTING_CHOICE, .field = FIELD(io.payload.kind),
      .fallback = "random", .choices = "random|zero", .group = "Payload", .commands = RUN,
@@ -184,10 +213,10 @@ const struct setting_row spec_rows[] = {
      .help = "the same seed gives the same bytes and the same simulated run"},
 
     {.name = "results", .private = true, .type = SETTING_TEXT, .field = FIELD(results), .placeholder = "DIR",
-     .group = "Output", .commands = RUN,
+     .group = "Output", .commands = READ,
      .help = "folder for result.json and the rest; not given: results/TIME-MODEL"},
     {.name = "quiet", .private = true, .type = SETTING_FLAG, .field = FIELD(quiet), .fallback = "false",
-     .group = "Output", .commands = RUN,
+     .group = "Output", .commands = READ,
      .help = "no progress and no checkpoint rows; plan, passes and outcome only"},
     {.name = "tensors", .type = SETTING_FLAG, .field = FIELD(tensors), .fallback = "false",
      .group = "Output", .commands = CMD_SHARDS,

@@ -5,6 +5,7 @@
 #include "io/engine.h"
 #include "models/plan.h"
 #include "sim/job/job.h"
+#include "sim/job/read_plan.h"
 
 #include <stdbool.h>
 
@@ -20,6 +21,7 @@ enum command_bit {
     CMD_HELP = 32,
     CMD_SHOW = 64,
     CMD_VALIDATE = 128,
+    CMD_RESTORE = 256,
 };
 
 /* Everything in this group of rows a plan is made of. */
@@ -27,6 +29,16 @@ enum command_bit {
 
 enum drive_state { DRIVE_STATE_USED, DRIVE_STATE_NEW };
 enum commit_kind { COMMIT_MANIFEST, COMMIT_NONE };
+
+/* How checkpoints are restored. */
+struct read_spec {
+    uint64_t reads;         /* of `restore` */
+    const char *checkpoint; /* "newest", "all" or a number */
+    uint64_t rank_shift;
+    const char *reshard;    /* NULL, or "tp=8,pp=1" */
+    int readers;            /* enum readers */
+    bool verify;
+};
 
 struct spec {
     struct plan_request plan;
@@ -39,6 +51,8 @@ struct spec {
     const char *format;       /* a name in the format registry, or "auto" */
     const char *compressible; /* becomes io.classes */
     int commit;         /* enum commit_kind, becomes job.commit */
+    struct read_spec restore;
+    uint64_t read;            /* checkpoint: restores after the passes */
     const char *results, *resume, *workload;
     bool keep, fill_system_disk, quiet, json, yes, names;
     const char *docs;

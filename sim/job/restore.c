@@ -207,9 +207,6 @@ static enum status fail(struct restore *restore, const char *what, struct error 
 static enum status run_all(struct restore *restore, struct error *err) {
     for (restore->nth = 0; restore->nth < restore->config->reads; restore->nth++) {
         struct error why;
-        if (stopping(restore)) {
-            break;
-        }
         if (restore->source->take(restore->source, restore->nth, &restore->checkpoint, &why) != OK) {
             return fail(restore, why.text, err);
         }
@@ -217,6 +214,9 @@ static enum status run_all(struct restore *restore, struct error *err) {
         if (restore->failure.error != 0) {
             char text[512];
             return fail(restore, failure_text(&restore->failure, text, sizeof text), err);
+        }
+        if (stopping(restore)) { /* it counts as interrupted, though this one may just have ended */
+            break;
         }
     }
     return OK;
@@ -228,11 +228,11 @@ enum status restore_run(struct restore *restore, struct error *err) {
     enum status status = run_all(restore, &own);
     if (status != OK) {
         status = error_set(err, ERR_FAILED, "%s", own.text);
-    } else if (stopping(restore)) {
+    } else if (restore->nth < restore->config->reads) {
         result->outcome = RESULT_INTERRUPTED;
         result->outcome_text =
             arena_printf(result->arena, "interrupted in restore %llu of %llu",
-                         (unsigned long long)restore->nth + (restore->nth < restore->config->reads),
+                         (unsigned long long)restore->nth + 1,
                          (unsigned long long)restore->config->reads);
     }
     result->elapsed_ns = restore->earlier_ns + engine_now(restore->engine);
