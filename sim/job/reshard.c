@@ -217,58 +217,68 @@ static bool add_common(struct reshard *reshard, const struct source *source,
     return added;
 }
 
-static enum status too_many(struct error *err) {
-    char most[UNITS_TEXT];
-    return error_set(err, ERR_USAGE, "--reshard: the new ranks would read more than %s ranges",
-                     units_grouped(READ_RANGES_MAX, most));
+enum found { FOUND_ALL, FOUND_NOTHING, FOUND_OTHER, FOUND_PART, FOUND_TOO_MANY };
+
+/* The first old part of a tensor of this name; count where there is none. */
+static uint64_t first_named(const struct reshard *reshard, const struct tensor *wanted,
+                            uint64_t hash, struct tensor *found) {
+    for (uint64_t i = first_source(reshard, hash, 0);
+         i < reshard->count && reshard->sources[i].hash == hash; i++) {
+        const struct source *source = &reshard->sources[i];
+        plan_tensor(reshard->from->plan, source->rank, source->index, source->nth, found);
+        if (strcmp(found->name, wanted->name) == 0) { /* not one that has the same hash alone */
+            return i;
+        }
+    }
+    return reshard->count;
 }
 
 /* All that the old files have of one tensor of a new rank; together it must be all of it. */
-static enum status find_tensor(struct reshard *reshard, uint32_t rank, const struct tensor *wanted,
-                               struct error *err) {
-    uint64_t hash = hash_name(wanted->name), got = 0, need = wanted->elements;
-    struct block block = {0};
-    bool known = false;
-    uint64_t i = first_source(reshard, hash, 0);
-    while (i < reshard->count && reshard->sources[i].hash == hash) {
+static enum found find_tensor(struct reshard *reshard, const struct tensor *wanted) {
+    uint64_t hash = hash_name(wanted->name), got = 0;
+    struct block block;
+    struct tensor found;
+    if (first_named(reshard, wanted, hash, &found) == reshard->count) {
+        return FOUND_NOTHING;
+    }
+    if (!wanted_block(reshard, wanted, &found, &block)) { /* all parts of it tell of the same whole */
+        return FOUND_OTHER;
+    }
+    uint64_t need = block_elements(&block);
+    uint64_t begin = block.dimensions > 0 ? block.begin[0] : 0;
+    uint64_t end = block.dimensions > 0 ? block.end[0] : 1;
+    for (uint64_t i = first_source(reshard, hash, begin);
+         i < reshard->count && reshard->sources[i].hash == hash && reshard->sources[i].begin < end;
+         i++) {
         const struct source *source = &reshard->sources[i];
-        struct tensor found;
         plan_tensor(reshard->from->plan, source->rank, source->index, source->nth, &found);
-        if (strcmp(found.name, wanted->name) != 0) { /* it has the same hash, nothing else */
-            i++;
+        if (strcmp(found.name, wanted->name) != 0) {
             continue;
-        }
-        if (!known) { /* the first one tells how the wholes compare; then those in reach are looked at */
-            if (!wanted_block(reshard, wanted, &found, &block)) {
-                break;
-            }
-            known = true;
-            need = block_elements(&block);
-            uint64_t reach = first_source(reshard, hash, block.dimensions > 0 ? block.begin[0] : 0);
-            if (reach != i) {
-                i = reach;
-                continue;
-            }
-        }
-        if (block.dimensions > 0 && source->begin >= block.end[0]) {
-            break;
         }
         struct block common = common_block(&block, &found);
         uint64_t elements = block_elements(&common);
         if (elements > 0 && !add_common(reshard, source, &found, &common)) {
-            return too_many(err);
+            return FOUND_TOO_MANY;
         }
         got += elements;
-        i++;
     }
-    if (known && got == need) {
-        return OK;
+    return got == need ? FOUND_ALL : FOUND_PART;
+}
+
+static enum status refuse(enum found found, const char *name, uint32_t rank, struct error *err) {
+    static const char *const words[] = {
+        [FOUND_NOTHING] = "the checkpoint has nothing",
+        [FOUND_OTHER] = "the checkpoint has another whole: what was divided among ranks as one buffer "
+                        "cannot be divided otherwise",
+        [FOUND_PART] = "the checkpoint does not have every element",
+    };
+    if (found == FOUND_TOO_MANY) {
+        char most[UNITS_TEXT];
+        return error_set(err, ERR_USAGE, "--reshard: the new ranks would read more than %s ranges",
+                         units_grouped(READ_RANGES_MAX, most));
     }
-    return error_set(err, ERR_USAGE,
-                     "--reshard: of '%s', which rank %u would need, %s", wanted->name, rank,
-                     known ? "the checkpoint does not have every element"
-                           : "the checkpoint has nothing that says which part of it it is (what is "
-                             "divided among ranks as one buffer cannot be divided otherwise)");
+    return error_set(err, ERR_USAGE, "--reshard: of '%s', which rank %u would need, %s", name, rank,
+                     words[found]);
 }
 
 static enum status find_rank(struct reshard *reshard, uint32_t rank, struct error *err) {
@@ -276,8 +286,9 @@ static enum status find_rank(struct reshard *reshard, uint32_t rank, struct erro
     for (uint64_t i = 0; i < count; i++) {
         struct tensor wanted;
         plan_held_tensor(reshard->to, rank, i, &wanted);
-        if (wanted.elements > 0 && find_tensor(reshard, rank, &wanted, err) != OK) {
-            return err->status;
+        enum found found = wanted.elements > 0 ? find_tensor(reshard, &wanted) : FOUND_ALL;
+        if (found != FOUND_ALL) {
+            return refuse(found, wanted.name, rank, err);
         }
     }
     return OK;
