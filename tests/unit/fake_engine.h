@@ -23,7 +23,8 @@ struct fake_event {
     uint32_t rank;
     char path[200];
     uint64_t offset, length, begin_ns, end_ns;
-    bool plain;
+    bool plain, check;
+    int error;
 };
 
 struct fake_engine {
@@ -39,6 +40,10 @@ struct fake_engine {
     int fail_errno;
     volatile sig_atomic_t *stop;   /* set when stop_write writes were done */
     uint64_t stop_write;
+    uint64_t reads, fail_read, stop_read; /* the same of reads, with fail_errno */
+    uint64_t right_bytes;          /* that the failing read counts before what is wrong */
+    uint64_t resident_bytes;       /* what IO_COLD finds left of every file */
+    bool no_sums;                  /* else a file's checksum is the number of bytes that were read */
     bool pauses_cancelled;
 };
 
@@ -63,10 +68,12 @@ static void fake_submit(struct engine *engine, struct io_request *request) {
     struct fake_engine *fake = (struct fake_engine *)engine;
     CHECK(fake->pending_count < FAKE_PENDING);
     fake->pending[fake->pending_count++] = request;
-    if (request->op == IO_WRITE && request->literal == NULL) {
+    bool payload = request->op == IO_READ ||
+                   (request->op == IO_WRITE && request->literal == NULL);
+    if (payload) {
         size_t depth = ++fake->writes_pending[request->rank];
         fake->most_writes = depth > fake->most_writes ? depth : fake->most_writes;
-    } else { /* rule 2 of the contract: everything but writes stands alone in its rank */
+    } else { /* rule 2 of the contract: everything but these stands alone in its rank */
         for (size_t i = 0; i + 1 < fake->pending_count; i++) {
             CHECK(fake->pending[i]->rank != request->rank);
         }
@@ -98,14 +105,33 @@ static int fake_write(struct fake_engine *fake, struct io_request *request) {
     return 0;
 }
 
+static int fake_read(struct fake_engine *fake, struct io_request *request) {
+    CHECK(request->file->mode == IO_READING);
+    CHECK(request->offset % PAYLOAD_BLOCK == 0);
+    fake->reads++;
+    if (fake->stop_read > 0 && fake->reads == fake->stop_read) {
+        *fake->stop = 1;
+    }
+    if (fake->fail_read > 0 && fake->reads == fake->fail_read) {
+        request->done_bytes = fake->right_bytes;
+        return fake->fail_errno;
+    }
+    request->done_bytes = request->length_bytes;
+    request->payload_ns = 100;
+    request->file->sum += fake->no_sums ? 0 : request->length_bytes;
+    return 0;
+}
+
 static int fake_perform(struct fake_engine *fake, struct io_request *request) {
     struct fake_file *file;
     switch (request->op) {
     case IO_OPEN:
         file = fake_find(fake, request->file->path);
-        if (file == NULL && request->file->mode == IO_EXISTING) {
+        if (file == NULL &&
+            (request->file->mode == IO_EXISTING || request->file->mode == IO_READING)) {
             return ENOENT;
         }
+        request->file->sum = 0;
         if (file == NULL) {
             CHECK(fake->file_count < FAKE_FILES);
             file = &fake->files[fake->file_count++];
@@ -117,6 +143,8 @@ static int fake_perform(struct fake_engine *fake, struct io_request *request) {
         }
         return 0;
     case IO_WRITE: return fake_write(fake, request);
+    case IO_READ: return fake_read(fake, request);
+    case IO_COLD: request->done_bytes = fake->resident_bytes; return 0;
     case IO_REMOVE:
         file = fake_find(fake, request->path);
         if (file == NULL) {
@@ -148,7 +176,7 @@ static struct io_request *fake_wait(struct engine *engine, uint64_t timeout_ns) 
         return NULL;
     }
     struct io_request *request = fake->pending[--fake->pending_count];
-    if (request->op == IO_WRITE && request->literal == NULL) {
+    if (request->op == IO_READ || (request->op == IO_WRITE && request->literal == NULL)) {
         fake->writes_pending[request->rank]--;
     }
     request->begin_ns = fake->clock_ns;
@@ -162,7 +190,9 @@ static struct io_request *fake_wait(struct engine *engine, uint64_t timeout_ns) 
     *event = (struct fake_event){.op = request->op, .rank = request->rank,
                                  .offset = request->offset, .length = request->length_bytes,
                                  .begin_ns = request->begin_ns, .end_ns = request->end_ns,
-                                 .plain = request->file != NULL && request->file->plain};
+                                 .plain = request->file != NULL && request->file->plain,
+                                 .error = request->error,
+                                 .check = request->file != NULL && request->file->check};
     snprintf(event->path, sizeof event->path, "%s", path != NULL ? path : "");
     return request;
 }
