@@ -20,7 +20,8 @@
  * 1. A request belongs to the engine from submit until wait returns it. Nothing is allocated for it.
  * 2. Requests of one rank and operation begin in the order they were submitted. Writes, reads and copies
  *    may overlap and finish in any order; every other operation of a rank is submitted alone, with none of its
- *    requests under way.
+ *    requests under way. Copies stand apart, since a rank copies while its writer waits: they may be
+ *    under way beside anything. A pause is of no rank.
  * 3. Every submitted request comes back exactly once, failed or not.
  * 4. end_ns >= begin_ns, both on the engine's own clock, which starts near 0 at open.
  * 5. Failure is a value: error holds an errno, done_bytes what was written before it. A failed
@@ -28,8 +29,8 @@
  * 6. Payload is written and read at multiples of PAYLOAD_BLOCK and in whole blocks, except at the
  *    file's end. A literal may have any length but, outside plain files, has its blocks for itself:
  *    what is left of its last block becomes zero.
- * 7. The bytes of a rank's writes and copies are made one after the other, in the order of submission:
- *    a format's checksums depend on it. */
+ * 7. The bytes of a rank's writes are made one after the other, in the order of submission, and so are
+ *    those of its copies: a format's checksums depend on it. */
 
 enum io_op {
     IO_OPEN,     /* opens request->file as file->mode says, preallocating if configured */
@@ -109,6 +110,8 @@ struct engine_config {
     int dontcache;         /* enum io_dontcache: RWF_DONTCACHE for buffered writes where it works */
     bool preallocate;
     bool sync;             /* IO_SYNC will come: buffered writes may be pushed out early */
+    bool copies;           /* IO_COPY will come: no write holds one up */
+    bool memory_given;     /* writes, reads and copies bring their memory: no buffers are needed */
     struct payload payload;
     struct payload classes[FORMAT_CLASSES]; /* of files with a format: payload, class by class */
     const struct folder *folder; /* NULL for engines that reach no directory */

@@ -4,7 +4,8 @@
  *   submit ──mailbox of the rank──> thread: payload, pwrite ──mailbox `done`──> wait
  *
  * While a thread's write waits for the drive, other threads make their payload; a queue depth above
- * one only keeps the queue from running dry between two writes. */
+ * one only keeps the queue from running dry between two writes. Copies, where they will come, have a
+ * second thread for each rank. */
 #include "io/engines.h"
 #include "io/worker_engine.h"
 
@@ -16,14 +17,14 @@ struct threads_engine;
 struct writer {
     struct threads_engine *engine;
     struct mailbox queue;
-    void *buffer;
+    void *buffer; /* NULL: requests bring their memory */
     uv_thread_t thread;
 };
 
 struct threads_engine {
     struct worker_engine worker;
     uint32_t writer_count;
-    struct writer *writers; /* one per rank */
+    struct writer *writers; /* one per rank, behind them those that copy */
 };
 
 static void writer_main(void *argument) {
@@ -54,7 +55,8 @@ static enum status start_writers(struct threads_engine *engine, struct error *er
     for (uint32_t i = 0; i < engine->writer_count; i++) {
         struct writer *writer = &engine->writers[i];
         writer->engine = engine;
-        writer->buffer = buffer_at(&engine->worker.buffers, i);
+        const struct buffer_pool *buffers = &engine->worker.buffers;
+        writer->buffer = i < buffers->count ? buffer_at(buffers, i) : NULL;
         mailbox_init(&writer->queue);
         enum status status = worker_start(&writer->thread, writer_main, writer, err);
         if (status != OK) {
@@ -69,12 +71,12 @@ static enum status start_writers(struct threads_engine *engine, struct error *er
 static enum status threads_open(const struct engine_config *config, struct engine **opened,
                                 struct error *err) {
     struct threads_engine *engine = mem_new(1, sizeof *engine);
-    engine->writer_count = config->ranks;
+    engine->writer_count = config->copies ? 2 * config->ranks : config->ranks;
     enum status status = worker_engine_init(&engine->worker, &engine_threads, config, 1, err);
     if (status != OK) {
         goto fail_init;
     }
-    engine->writers = mem_new(config->ranks, sizeof engine->writers[0]);
+    engine->writers = mem_new(engine->writer_count, sizeof engine->writers[0]);
     status = start_writers(engine, err);
     if (status != OK) {
         goto fail_writers;
@@ -92,12 +94,14 @@ fail_init:
 
 static void threads_submit(struct engine *base, struct io_request *request) {
     struct threads_engine *engine = (struct threads_engine *)base;
-    CHECK(request->rank < engine->writer_count);
+    const struct engine_config *config = &engine->worker.perform.config;
+    CHECK(request->rank < config->ranks);
     if (request->op == IO_PAUSE) {
         pauses_add(&engine->worker.pauses, request, perform_now(&engine->worker.perform));
-    } else {
-        mailbox_put(&engine->writers[request->rank].queue, request);
+        return;
     }
+    bool apart = request->op == IO_COPY && config->copies;
+    mailbox_put(&engine->writers[request->rank + (apart ? config->ranks : 0)].queue, request);
 }
 
 static void threads_close(struct engine *base) {
@@ -109,7 +113,7 @@ static void threads_close(struct engine *base) {
 }
 
 static uint64_t threads_buffer_bytes(const struct engine_config *config) {
-    return config->ranks * config->chunk_bytes;
+    return config->memory_given ? 0 : config->ranks * config->chunk_bytes;
 }
 
 const struct engine_ops engine_threads = {

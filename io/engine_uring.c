@@ -31,7 +31,7 @@ struct uring_engine;
 struct uring_slot {
     struct io_request *request;
     struct perform_write write;
-    uint8_t *buffer;
+    uint8_t *buffer; /* NULL: requests bring their memory */
     uint32_t index; /* of the buffer among the registered ones */
     struct uring_slot *next_free;
 };
@@ -270,6 +270,9 @@ static int init_ring(struct uring_worker *worker) {
 
 /* Refused where the user may not lock that much memory: plain writes then. */
 static bool register_buffers(struct uring_worker *worker) {
+    if (worker->engine->worker.buffers.count == 0) {
+        return false;
+    }
     struct iovec *vectors = mem_new(worker->slot_count, sizeof vectors[0]);
     for (uint32_t i = 0; i < worker->slot_count; i++) {
         vectors[i].iov_base = worker->slots[i].buffer;
@@ -284,7 +287,8 @@ static void init_slots(struct uring_worker *worker, uint32_t first_buffer) {
     worker->slots = mem_new(worker->slot_count, sizeof worker->slots[0]);
     for (uint32_t i = 0; i < worker->slot_count; i++) {
         worker->slots[i].index = i;
-        worker->slots[i].buffer = buffer_at(&worker->engine->worker.buffers, first_buffer + i);
+        const struct buffer_pool *buffers = &worker->engine->worker.buffers;
+        worker->slots[i].buffer = buffers->count > 0 ? buffer_at(buffers, first_buffer + i) : NULL;
         free_slot(worker, &worker->slots[i]);
     }
 }
@@ -408,7 +412,7 @@ static void uring_close(struct engine *base) {
 }
 
 static uint64_t uring_buffer_bytes(const struct engine_config *config) {
-    return config->ranks * config->queue_depth * config->chunk_bytes;
+    return config->memory_given ? 0 : config->ranks * config->queue_depth * config->chunk_bytes;
 }
 
 const struct engine_ops engine_uring = {

@@ -1,5 +1,6 @@
 /* The portable engine: libuv's loop and its pool of threads. One request of a rank is in the pool
- * at a time; the rank's next one follows when it is done, so that they begin in order.
+ * at a time; the rank's next one follows when it is done, so that they begin in order. Copies, where
+ * they will come, queue apart from the rest of their rank.
  *
  *   submit ──rank's queue──> uv_queue_work ──pool thread: payload, pwrite──> after_work ──> wait
  */
@@ -23,7 +24,7 @@ struct pool_engine;
 struct pool_rank {
     uv_work_t work;
     struct pool_engine *engine;
-    void *buffer;
+    void *buffer;                    /* NULL: requests bring their memory */
     struct io_request *current;      /* in the pool; the pool thread's until after_work */
     struct io_request *first, *last; /* waiting for it */
 };
@@ -35,7 +36,7 @@ struct pool_engine {
     struct pauses pauses;
     uv_loop_t loop;
     uv_timer_t timer; /* the end of a wait, or of a pause */
-    struct pool_rank *ranks;
+    struct pool_rank *ranks; /* and as many behind them for copies */
     struct io_request *done_first, *done_last;
 };
 
@@ -108,7 +109,7 @@ static enum status pool_open(const struct engine_config *config, struct engine *
     struct pool_engine *engine = mem_new(1, sizeof *engine);
     engine->base.ops = &engine_uv;
     enum status status = perform_init(&engine->perform, config, err);
-    if (status == OK) {
+    if (status == OK && !config->memory_given) {
         status = buffer_open(&engine->buffers, config->ranks, 1, config->chunk_bytes, err);
     }
     int failed = status == OK ? uv_loop_init(&engine->loop) : 0;
@@ -120,14 +121,15 @@ static enum status pool_open(const struct engine_config *config, struct engine *
         mem_free(engine);
         return status;
     }
-    start_pool(engine, config->ranks);
+    uint32_t queues = config->copies ? 2 * config->ranks : config->ranks;
+    start_pool(engine, queues);
     uv_timer_init(&engine->loop, &engine->timer);
-    engine->ranks = mem_new(config->ranks, sizeof engine->ranks[0]);
-    for (uint32_t i = 0; i < config->ranks; i++) {
+    engine->ranks = mem_new(queues, sizeof engine->ranks[0]);
+    for (uint32_t i = 0; i < queues; i++) {
         struct pool_rank *rank = &engine->ranks[i];
         rank->engine = engine;
         rank->work.data = rank;
-        rank->buffer = buffer_at(&engine->buffers, i);
+        rank->buffer = i < engine->buffers.count ? buffer_at(&engine->buffers, i) : NULL;
     }
     engine->perform.start_ns = uv_hrtime();
     *opened = &engine->base;
@@ -141,7 +143,9 @@ static void pool_submit(struct engine *base, struct io_request *request) {
         pauses_add(&engine->pauses, request, perform_now(&engine->perform));
         return;
     }
-    struct pool_rank *rank = &engine->ranks[request->rank];
+    const struct engine_config *config = &engine->perform.config;
+    bool apart = request->op == IO_COPY && config->copies;
+    struct pool_rank *rank = &engine->ranks[request->rank + (apart ? config->ranks : 0)];
     append(&rank->first, &rank->last, request);
     if (rank->current == NULL) {
         begin_next(rank);
@@ -208,7 +212,9 @@ static int pool_space(struct engine *base, uint64_t *free_bytes, uint64_t *total
 static void pool_facts(struct engine *base, struct facts *facts) {
     const struct pool_engine *engine = (const struct pool_engine *)base;
     perform_facts(&engine->perform, facts);
-    facts_text(facts, "huge_pages", buffer_pages_name(&engine->buffers));
+    if (engine->buffers.count > 0) {
+        facts_text(facts, "huge_pages", buffer_pages_name(&engine->buffers));
+    }
     facts_count(facts, "buffer_bytes", engine->buffers.count * engine->buffers.chunk_bytes);
 }
 
@@ -224,7 +230,7 @@ static void pool_close(struct engine *base) {
 }
 
 static uint64_t pool_buffer_bytes(const struct engine_config *config) {
-    return config->ranks * config->chunk_bytes;
+    return config->memory_given ? 0 : config->ranks * config->chunk_bytes;
 }
 
 const struct engine_ops engine_uv = {

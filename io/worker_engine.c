@@ -9,7 +9,7 @@ enum status worker_engine_init(struct worker_engine *engine, const struct engine
                                struct error *err) {
     engine->base.ops = ops;
     enum status status = perform_init(&engine->perform, config, err);
-    if (status == OK) {
+    if (status == OK && !config->memory_given) {
         status = buffer_open(&engine->buffers, config->ranks, per_rank, config->chunk_bytes, err);
     }
     if (status == OK) {
@@ -94,6 +94,8 @@ int worker_engine_space(struct engine *base, uint64_t *free_bytes, uint64_t *tot
 void worker_engine_facts(struct engine *base, struct facts *facts) {
     const struct worker_engine *engine = (const struct worker_engine *)base;
     perform_facts(&engine->perform, facts);
-    facts_text(facts, "huge_pages", buffer_pages_name(&engine->buffers));
+    if (engine->buffers.count > 0) {
+        facts_text(facts, "huge_pages", buffer_pages_name(&engine->buffers));
+    }
     facts_count(facts, "buffer_bytes", engine->buffers.count * engine->buffers.chunk_bytes);
 }

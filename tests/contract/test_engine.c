@@ -427,6 +427,7 @@ static const struct rule rules[] = {
     {"reading zeros", test_reading_zeros, false, false},
     {"leaving the page cache", test_cold, false, true},
     {"copies into memory", test_copies, false, false},
+    {"copies stand apart", test_copies_apart, false, false},
     {"a format", test_format, false, true},
     {"random jobs", test_random_jobs, false, false},
     {"names", test_names, false, false},
