@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "sim/job/commit.h"
 #include "sim/job/rank_writer.h"
+#include "sim/job/ranks.h"
 
 #include <errno.h>
 #include <string.h>
@@ -64,20 +65,6 @@ void job_fail(struct job *job, const struct io_request *request) {
     failure_note(&job->failure, request);
 }
 
-/* By bytes to go, since shares are unequal. */
-static uint32_t rank_furthest_behind(const struct job *job) {
-    uint32_t behind = UINT32_MAX;
-    uint64_t most = 0;
-    for (uint32_t rank = 0; rank < job->shards->ranks; rank++) {
-        uint64_t left = job->shards->shares[rank].bytes - job->writers[rank].bytes;
-        if (job->writers[rank].state != RANK_DONE && left > most) {
-            most = left;
-            behind = rank;
-        }
-    }
-    return behind;
-}
-
 void job_tick(struct job *job) {
     uint64_t now = engine_now(job->engine);
     if (job->observer.tick == NULL || now - job->last_tick_ns < TICK_NS) {
@@ -95,10 +82,24 @@ void job_tick(struct job *job) {
         .run_ns = now,
         .used_bytes = job->used_bytes,
         .total_bytes = job->total_bytes,
-        .behind_rank = rank_furthest_behind(job),
+        .behind_rank = ranks_furthest_behind(job),
         .doing = job->doing,
     };
     job->observer.tick(job->observer.context, &progress);
+}
+
+/* Waits for one completion and gives it to whoever submitted it: at any moment there may be the
+ * requests of ranks, one of the job itself and a pause under way. */
+static void take_one(struct job *job) {
+    struct io_request *request = engine_wait(job->engine, WAIT_NS);
+    if (request == &job->control) {
+        job->controlling = false;
+    } else if (request == &job->pause) {
+        job->pausing = false;
+    } else if (request != NULL) {
+        ranks_take(job, request);
+    }
+    job_tick(job);
 }
 
 int job_control(struct job *job, enum io_op op, const char *path, const char *new_path) {
@@ -106,15 +107,11 @@ int job_control(struct job *job, enum io_op op, const char *path, const char *ne
     if (path != NULL) {
         *request = (struct io_request){.op = op, .path = path, .new_path = new_path};
     }
+    job->controlling = true;
     engine_submit(job->engine, request);
-    struct io_request *back;
-    while ((back = engine_wait(job->engine, WAIT_NS)) == NULL) {
-        job_tick(job);
-        if (op == IO_PAUSE && job_stopping(job)) {
-            engine_cancel_pauses(job->engine);
-        }
+    while (job->controlling) {
+        take_one(job);
     }
-    CHECK(back == request); /* it stood alone */
     if (request->error != 0 && !(op == IO_REMOVE && request->error == ENOENT)) {
         job_fail(job, request);
     }
@@ -156,26 +153,10 @@ static bool pass_goes_on(struct job *job) {
 
 /* All ranks write their shares; returns when the last one is done. */
 static void write_ranks(struct job *job) {
-    uint32_t ranks_left = job->shards->ranks;
     job->doing = "writing";
-    for (uint32_t rank = 0; rank < job->shards->ranks; rank++) {
-        if (rank_writer_start(&job->writers[rank], job->checkpoint_start_ns)) {
-            recorder_rank_end(job->recorder, rank, job->checkpoint_start_ns);
-            ranks_left--;
-        }
-    }
-    while (ranks_left > 0) {
-        struct io_request *request = engine_wait(job->engine, WAIT_NS);
-        if (request != NULL) {
-            struct rank_writer *writer = &job->writers[request->rank];
-            if (rank_writer_take(writer, request)) {
-                ranks_left--;
-                if (job->failure.error == 0 && !job_stopping(job)) {
-                    recorder_rank_end(job->recorder, writer->rank, writer->end_ns);
-                }
-            }
-        }
-        job_tick(job);
+    ranks_start(job);
+    while (job->ranks_left > 0) {
+        take_one(job);
     }
 }
 
@@ -259,13 +240,22 @@ static int remove_all(struct job *job) {
     return first_error;
 }
 
-static enum step pause_between(struct job *job) {
-    if (job->config->interval_ns == 0 || job_stopping(job)) {
-        return job_stopping(job) ? STEP_STOP : STEP_DONE;
+static void begin_computing(struct job *job) {
+    if (job->config->interval_ns > 0 && !job_stopping(job)) {
+        job->pause = (struct io_request){.op = IO_PAUSE, .pause_ns = job->config->interval_ns};
+        job->pausing = true;
+        engine_submit(job->engine, &job->pause);
     }
+}
+
+static enum step end_computing(struct job *job) {
     job->doing = "computing";
-    job->control = (struct io_request){.op = IO_PAUSE, .pause_ns = job->config->interval_ns};
-    job_control(job, IO_PAUSE, NULL, NULL);
+    while (job->pausing) {
+        take_one(job);
+        if (job_stopping(job)) {
+            engine_cancel_pauses(job->engine);
+        }
+    }
     return job_stopping(job) ? STEP_STOP : STEP_DONE;
 }
 
@@ -293,8 +283,12 @@ static enum step run_pass(struct job *job, struct error *err) {
             return step;
         }
         job->slot++;
-        if (run_has_more(job) && pause_between(job) == STEP_STOP) {
-            return STEP_STOP;
+        if (run_has_more(job)) {
+            begin_computing(job);
+            step = end_computing(job);
+        }
+        if (step != STEP_DONE) {
+            return step;
         }
     }
     if (job->pass == 1) {

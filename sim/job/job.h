@@ -92,8 +92,12 @@ struct job {
     struct failure failure;
     bool drive_filled;            /* some pass ended with ENOSPC inside a checkpoint */
     const char *doing;
-    struct io_request control;
+    uint32_t ranks_left;          /* of the checkpoint under way: not done yet */
+    struct io_request control;    /* of the job itself, with its file */
     struct io_file control_file;
+    bool controlling;             /* it is under way */
+    struct io_request pause;      /* ranks compute */
+    bool pausing;                 /* it is under way */
     char *text;                   /* JOB_TEXT_BYTES: manifests in pieces */
 };
 
