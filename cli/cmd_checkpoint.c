@@ -21,6 +21,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -127,6 +128,16 @@ static enum status open_folder(struct run *run, const char *run_id, struct error
     return status;
 }
 
+/* A drive under test that also takes the results is disturbed by them. */
+static void note_results_place(struct run *run) {
+    struct stat results, folder;
+    if (run->spec->dir != NULL && stat(run->results, &results) == 0 &&
+        fstat(run->folder.fd, &folder) == 0) {
+        facts_text(&run->result.file_system, "results",
+                   results.st_dev == folder.st_dev ? "on this file system" : "on another file system");
+    }
+}
+
 /* The journal stands before the first byte is written, and with it the results folder. */
 static enum status open_results(struct run *run, struct error *err) {
     struct result *result = &run->result;
@@ -140,6 +151,7 @@ static enum status open_results(struct run *run, struct error *err) {
     if (status != OK) {
         return status;
     }
+    note_results_place(run);
     const char *path = arena_printf(run->arena, "%s/journal.jsonl", run->results);
     if (run->earlier != NULL) {
         journal_restore(run->earlier, result);

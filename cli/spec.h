@@ -50,6 +50,7 @@ struct spec {
     struct job_config job;
     const char *format;       /* a name in the format registry, or "auto" */
     const char *compressible; /* becomes io.classes */
+    int rules;          /* 1: MLPerf Storage's; metrics/mlperf_rules.h reads the setting's word */
     int commit;         /* enum commit_kind, becomes job.commit */
     struct read_spec restore;
     uint64_t read;            /* checkpoint: restores after the passes */

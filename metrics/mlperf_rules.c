@@ -191,7 +191,7 @@ void mlperf_rules_report(const struct result *result, FILE *stream) {
         return;
     }
     size_t count = mlperf_rules_check(result, findings), met = 0, missed = 0;
-    fprintf(stream, "\nMLPerf Storage, checkpointing, CLOSED: what one machine can check\n");
+    fprintf(stream, "MLPerf Storage, checkpointing, CLOSED: what one machine can check\n");
     for (size_t i = 0; i < count; i++) {
         met += findings[i].verdict == RULE_MET;
         missed += findings[i].verdict == RULE_NOT_MET;
@@ -200,6 +200,7 @@ void mlperf_rules_report(const struct result *result, FILE *stream) {
     }
     text_line(stream, "in all", "%zu met, %zu not met, %zu not checked; this is no submission", met,
               missed, count - met - missed);
+    putc('\n', stream);
 }
 
 void mlperf_rules_write_json(const struct result *result, struct json *json, const char *key) {

@@ -6,6 +6,7 @@
 #include "base/units.h"
 #include "metrics/chart.h"
 #include "metrics/metric_rows.h"
+#include "metrics/mlperf_rules.h"
 #include "metrics/report_reads.h"
 #include "metrics/text_lines.h"
 #include "metrics/truth.h"
@@ -283,6 +284,7 @@ void report_passes(const struct result *result, FILE *stream) {
         report_reads(result, stream);
         write_read_truths(result, stream);
     }
+    mlperf_rules_report(result, stream);
     write_latencies(result, stream);
     putc('\n', stream);
     if (writes) {

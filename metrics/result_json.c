@@ -2,6 +2,7 @@
 
 #include "base/json.h"
 #include "metrics/metric_rows.h"
+#include "metrics/mlperf_rules.h"
 #include "metrics/output.h"
 #include "metrics/read_statistics.h"
 #include "metrics/truth.h"
@@ -159,6 +160,7 @@ void result_write_stream(const struct result *result, FILE *stream) {
     write_plan(&result->plan, &json);
     write_passes(result, &json);
     write_truths(result, &json);
+    mlperf_rules_write_json(result, &json, "mlperf_rules");
     json_begin_map(&json, metric_latencies.name);
     write_latency(result, &result->write_latency, &json, "write");
     write_latency(result, &result->sync_latency, &json, "fsync");
