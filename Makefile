@@ -10,7 +10,7 @@ CC := gcc
 endif
 VERSION := $(shell cat VERSION)
 
-PACKAGES := libuv liburing yaml-0.1 libcrypto libnvme libxxhash libisal hdf5-serial
+PACKAGES := libuv liburing yaml-0.1 libcrypto libnvme libxxhash libisal hdf5-serial libzstd
 TEST_PACKAGES := cmocka
 
 WARN := -Wall -Wextra -Werror -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wpointer-arith \
