@@ -11,6 +11,7 @@
 #include "cli/restore_set.h"
 #include "cli/spec_shards.h"
 #include "cli/stop.h"
+#include "cli/strategy.h"
 #include "cli/target.h"
 #include "io/device.h"
 #include "io/machine.h"
@@ -37,6 +38,7 @@ struct run {
     const struct manifest_setting *settings; /* that the manifests keep */
     uint64_t setting_count;
     struct target target;
+    struct strategy strategy;
     struct folder folder;
     struct engine *engine;
     struct recorder recorder;
@@ -174,7 +176,8 @@ static void fill_plan_result(struct run *run) {
     struct result_plan *out = &run->result.plan;
     plan_result_fill(out, &run->shards, spec, run->target.checkpoints);
     out->memory_bytes = engine_buffer_bytes(spec->engine, &spec->io) + BASE_MEMORY_BYTES +
-                        run->shards.memory_bytes;
+                        run->shards.memory_bytes + strategy_memory_bytes(&run->strategy);
+    out->snapshot_bytes = strategy_memory_bytes(&run->strategy);
     out->payload_bytes_per_second =
         payload_headroom(&spec->io.payload, headroom_buffer(spec->io.chunk_bytes));
     if (spec->read > 0) {
@@ -233,6 +236,8 @@ static void start_job(struct run *run) {
         .recorder = &run->recorder,
         .arena = run->arena,
         .run_id = run->result.run_id,
+        .snapshot_plan = &run->strategy.snapshot,
+        .snapshot_pool = run->strategy.pool.memory != NULL ? &run->strategy.pool : NULL,
         .planned_slots = run->earlier == NULL ? run->target.checkpoints : 0,
         .stop = &stop_flag,
         .observer = {run, take_tick, take_checkpoint},
@@ -330,7 +335,7 @@ static bool may_read(const struct run *run) {
 static enum status run_job(struct run *run, struct error *err) {
     report_plan(&run->result, stdout);
     if (!run->spec->quiet) {
-        report_checkpoint_head(stdout);
+        report_checkpoint_head(&run->result, stdout);
         for (uint32_t i = 0; run->earlier != NULL && i < run->result.checkpoint_count; i++) {
             report_checkpoint_row(&run->result, &run->result.checkpoints[i], stdout);
         }
@@ -367,9 +372,13 @@ static enum status prepare(struct run *run, struct error *err) {
     result->run_id = run->earlier != NULL
                          ? run->earlier->run_id
                          : arena_printf(run->arena, "%s-%ld", run->stamp, (long)getpid());
-    enum status status = open_folder(run, result->run_id, err);
+    enum status status = strategy_open(&run->strategy, err);
     if (status != OK) {
         return status;
+    }
+    status = open_folder(run, result->run_id, err);
+    if (status != OK) {
+        goto fail_folder;
     }
     status = engine_open(run->spec->engine, &run->spec->io, &run->engine, err);
     if (status != OK) {
@@ -391,6 +400,8 @@ fail_engine:
     } else if (run->spec->dir != NULL) {
         folder_close(&run->folder);
     }
+fail_folder:
+    strategy_close(&run->strategy);
     return status;
 }
 
@@ -428,6 +439,10 @@ enum status cmd_checkpoint(struct command_input *input, struct error *err) {
         return status;
     }
     derive_spec(run);
+    status = strategy_plan(run->spec, &run->shards, false, &run->strategy, err);
+    if (status != OK) {
+        return status;
+    }
     if (run->spec->dir != NULL) {
         status = target_check(run->spec, &run->shards, run->earlier != NULL, &run->target, err);
     } else {
@@ -454,6 +469,7 @@ enum status cmd_checkpoint(struct command_input *input, struct error *err) {
     }
     job_fini(&run->job);
     engine_close(run->engine);
+    strategy_close(&run->strategy);
     result_fini(&run->result);
     return status;
 }

@@ -1,6 +1,7 @@
 #include "cli/plan_result.h"
 
 #include "base/units.h"
+#include "cli/strategy.h"
 
 void plan_result_fill(struct result_plan *out, const struct shards *shards, const struct spec *spec,
                       uint64_t checkpoints) {
@@ -23,6 +24,8 @@ void plan_result_fill(struct result_plan *out, const struct shards *shards, cons
         .scale = plan->scale,
         .passes = spec->job.passes,
         .checkpoints_per_pass = checkpoints,
+        .mode = strategy_name(spec),
+        .interval_ns = spec->job.interval_ns,
         .smallest_rank_bytes = UINT64_MAX,
     };
     for (uint32_t rank = 0; rank < plan->ranks; rank++) {

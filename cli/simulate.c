@@ -3,6 +3,7 @@
 #include "base/check.h"
 #include "base/units.h"
 #include "cli/plan_result.h"
+#include "cli/strategy.h"
 #include "cli/target.h"
 #include "io/shim.h"
 #include "metrics/recorder.h"
@@ -25,6 +26,7 @@ struct run {
     struct command_input *input;
     struct simulation *simulation;
     struct drive_engine_config config;
+    struct strategy strategy;
     struct engine *engine;
     struct recorder recorder;
     struct job job;
@@ -229,7 +231,10 @@ static enum status check_memory(struct run *run, const struct shards *shards, ui
 }
 
 static enum status check_fit(struct run *run, const struct shards *shards, struct error *err) {
-    const struct spec *spec = &run->input->spec;
+    struct spec *spec = &run->input->spec;
+    if (strategy_plan(spec, shards, true, &run->strategy, err) != OK) {
+        return err->status;
+    }
     uint64_t capacity = run->config.capacity_bytes;
     uint64_t fit = job_checkpoints_that_fit(&spec->job, shards, capacity, capacity);
     if (fit == 0) {
@@ -240,6 +245,7 @@ static enum status check_fit(struct run *run, const struct shards *shards, struc
     }
     plan_result_fill(&run->simulation->result.plan, shards, spec, fit);
     run->simulation->result.plan.memory_bytes = spec->memory_limit_bytes;
+    run->simulation->result.plan.snapshot_bytes = strategy_memory_bytes(&run->strategy);
     return check_interval(spec, fit, err);
 }
 
@@ -318,6 +324,7 @@ static enum status run_job(struct run *run, const struct shards *shards,
         .recorder = &run->recorder,
         .arena = run->input->arena,
         .run_id = run->simulation->result.run_id,
+        .snapshot_plan = &run->strategy.snapshot,
         .stop = stop,
         .observer = {run, NULL, take_checkpoint},
     };
@@ -370,7 +377,7 @@ enum status simulate_run(struct command_input *input, const struct shards *shard
     describe(run);
     if (each != NULL) {
         report_plan(&simulation->result, stdout);
-        report_checkpoint_head(stdout);
+        report_checkpoint_head(&simulation->result, stdout);
         fflush(stdout);
     }
     status = run_job(run, shards, stop, err);

@@ -131,6 +131,14 @@ const struct setting_row spec_rows[] = {
     {.name = "interval", .type = SETTING_DURATION, .field = FIELD(job.interval_ns),
      .fallback = "0s", .placeholder = "TIME", .group = "Job", .commands = RUN,
      .help = "computing between two checkpoints (5s)"},
+    {.name = "mode", .type = SETTING_CHOICE, .field = FIELD(job.mode), .fallback = "sync",
+     .choices = "sync|async", .group = "Job", .commands = RUN,
+     .help = "what ranks wait for at a checkpoint: all of it, or a copy of their state in host "
+             "memory that is written while they compute"},
+    {.name = "snapshot-memory", .type = SETTING_SIZE, .field = FIELD(job.snapshot_bytes),
+     .minimum = 4096, .placeholder = "SIZE", .group = "Job", .commands = RUN,
+     .help = "host memory for copies, of all ranks; not given: a checkpoint's size, but at most a "
+             "quarter of what is available"},
     {.name = "commit", .type = SETTING_CHOICE, .field = FIELD(commit), .fallback = "manifest",
      .choices = "manifest|none", .group = "Job", .commands = RUN,
      .help = "a manifest written last makes a checkpoint complete, or plain files only"},

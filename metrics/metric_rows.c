@@ -42,6 +42,15 @@ static struct metric_value payload_share(const struct metric_row *row, const str
     return number(ratio((double)checkpoint->payload_ns_sum, (double)checkpoint->rank_ns_sum));
 }
 
+/* Of what was copied into memory first, the whole time is that of emptying the memory. */
+static struct metric_value drain(const struct metric_row *row, const struct result *result,
+                                 const void *record) {
+    (void)row, (void)result;
+    const struct checkpoint_record *checkpoint = record;
+    return (struct metric_value){.known = checkpoint->stall_ns != RESULT_UNKNOWN,
+                                 .whole = checkpoint->duration_ns};
+}
+
 static struct metric_value fill(const struct metric_row *row, const struct result *result,
                                 const void *record) {
     (void)row, (void)result;
@@ -101,6 +110,14 @@ static const struct metric_row checkpoint_rows[] = {
              "workers serve one rank"},
     {"commit_seconds", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, commit_ns),
      .help = "after the end: manifest, mark of the latest checkpoint and syncs of folders"},
+    {"stall_seconds", "stall s", 8, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, stall_ns),
+     .copied_only = true,
+     .help = "of --mode async: from the barrier to the slowest rank's last copy into host memory"},
+    {"drain_seconds", NULL, 0, METRIC_NS, METRIC_LOWER, .compute = drain,
+     .help = "of --mode async: the same as seconds, most of which ranks compute through"},
+    {"blocked_seconds", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, blocked_ns),
+     .help = "of --mode async: ranks were ready for the next checkpoint and this one was still being "
+             "written or committed"},
     {"used_bytes", NULL, 0, METRIC_BYTES, METRIC_NEITHER, RECORDED(checkpoint_record, used_bytes),
      .help = "in use on the file system after it"},
     {"total_bytes", NULL, 0, METRIC_BYTES, METRIC_NEITHER, RECORDED(checkpoint_record, total_bytes),
@@ -153,6 +170,13 @@ static const struct metric_row pass_rows[] = {
      RECORDED(pass_record, rank0_mean_seconds), .help = "per checkpoint, by rank 0's own time"},
     {"fsync_share", NULL, 0, METRIC_SHARE, METRIC_LOWER, RECORDED(pass_record, sync_share),
      .help = "the part of the ranks' time spent in fsync"},
+    {"stall_mean_seconds", NULL, 0, METRIC_SECONDS, METRIC_LOWER,
+     RECORDED(pass_record, stall_seconds), .help = "per checkpoint, of --mode async: copying into host memory"},
+    {"blocked_mean_seconds", NULL, 0, METRIC_SECONDS, METRIC_LOWER,
+     RECORDED(pass_record, blocked_seconds),
+     .help = "per checkpoint, of --mode async: ranks were ready for the next one and waited for this one"},
+    {"idle_share", NULL, 0, METRIC_SHARE, METRIC_LOWER, RECORDED(pass_record, idle_share),
+     .help = "the part of their time that ranks did not compute, from each checkpoint to the next"},
     {"device_bytes", NULL, 0, METRIC_BYTES, METRIC_LOWER, RECORDED(pass_record, device_bytes),
      .help = "counted as written by the block device during its checkpoints"},
 };

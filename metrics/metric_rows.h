@@ -48,6 +48,7 @@ struct metric_row {
     struct metric_value (*compute)(const struct metric_row *row, const struct result *result,
                                    const void *record);
     double share;     /* of a percentile */
+    bool copied_only; /* the text column is there only where state is copied into memory first */
     const char *help; /* one sentence, lower case, no full stop */
 };
 

@@ -23,6 +23,8 @@ void recorder_begin(struct recorder *recorder, uint32_t pass, uint32_t checkpoin
                                                .checkpoint = checkpoint,
                                                .start_ns = start_ns,
                                                .commit_ns = RESULT_UNKNOWN,
+                                               .stall_ns = RESULT_UNKNOWN,
+                                               .blocked_ns = RESULT_UNKNOWN,
                                                .used_bytes = RESULT_UNKNOWN,
                                                .total_bytes = RESULT_UNKNOWN,
                                                .device_bytes = RESULT_UNKNOWN};
@@ -36,7 +38,7 @@ void recorder_request(struct recorder *recorder, uint32_t rank, enum recorder_op
     uint64_t latency_ns = end_ns - begin_ns;
     if (op == RECORDER_WRITE) {
         histogram_add(&recorder->write_latency, latency_ns);
-    } else {
+    } else if (op == RECORDER_SYNC) {
         histogram_add(&recorder->sync_latency, latency_ns);
         own->sync_ns += latency_ns;
     }

@@ -6,7 +6,7 @@
 /* The recorder turns completions into a result: one checkpoint record after another and the two
  * histograms. It runs on the job's thread; nothing is allocated between begin and end. */
 
-enum recorder_op { RECORDER_WRITE, RECORDER_SYNC };
+enum recorder_op { RECORDER_WRITE, RECORDER_SYNC, RECORDER_COPY };
 
 struct recorder_rank {
     uint64_t end_ns; /* of its last completion, then its own end */
@@ -30,7 +30,8 @@ void recorder_init(struct recorder *recorder, struct result *result, uint32_t ra
 /* A checkpoint begins: all ranks stand at the barrier at start_ns. */
 void recorder_begin(struct recorder *recorder, uint32_t pass, uint32_t checkpoint,
                     uint64_t start_ns);
-/* A write or sync of `rank` came back; bytes is 0 for a sync. */
+/* A write, sync or copy of `rank` came back; bytes is 0 for the latter two. A copy into memory is no
+ * request to the drive: only its payload counts. */
 void recorder_request(struct recorder *recorder, uint32_t rank, enum recorder_op op,
                       uint64_t begin_ns, uint64_t end_ns, uint64_t payload_ns, uint64_t bytes);
 /* The rank has its last byte (and fsync) done. A rank that never says so did not finish; one with

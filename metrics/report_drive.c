@@ -16,7 +16,7 @@ void report_drive_passes(const struct result *result, FILE *stream) {
         return;
     }
     fputs("\nthe drive (simulated)\n", stream);
-    text_table_head(&metric_drive_passes, stream);
+    text_table_head(&metric_drive_passes, result, stream);
     putc('\n', stream);
     for (uint32_t i = 0; i < result->drive.pass_count; i++) {
         text_table_row(&metric_drive_passes, result, &result->drive.passes[i], stream);

@@ -8,6 +8,7 @@
 #include "metrics/metric_rows.h"
 #include "metrics/mlperf_rules.h"
 #include "metrics/report_reads.h"
+#include "metrics/report_strategy.h"
 #include "metrics/text_lines.h"
 #include "metrics/truth.h"
 
@@ -19,7 +20,7 @@ enum { CHART_MARKS = 80, CHART_LEAST = 4 };
 static const double drift_worth_telling = 0.02;
 
 static void write_pass_table(const struct result *result, FILE *stream) {
-    text_table_head(&metric_passes, stream);
+    text_table_head(&metric_passes, result, stream);
     putc('\n', stream);
     for (uint32_t pass = 1; pass <= result_pass_count(result); pass++) {
         struct pass_record record;
@@ -269,6 +270,7 @@ static void write_passes(const struct result *result, FILE *stream) {
         write_chart(result, stream);
         write_changes(result, stream);
         putc('\n', stream);
+        report_strategy(result, stream);
         write_truths(result, stream);
     } else {
         fputs("no checkpoint completed\n\n", stream);

@@ -55,7 +55,7 @@ void report_restore_plan(const struct result *result, FILE *stream) {
 }
 
 void report_read_head(FILE *stream) {
-    text_table_head(&metric_reads, stream);
+    text_table_head(&metric_reads, NULL, stream);
     putc('\n', stream);
 }
 
@@ -70,7 +70,7 @@ void report_read_row(const struct result *result, const struct read_record *reco
 
 static void write_statistics(const struct result *result, const struct read_statistics *statistics,
                              FILE *stream) {
-    text_table_head(&metric_read_statistics, stream);
+    text_table_head(&metric_read_statistics, result, stream);
     putc('\n', stream);
     text_table_row(&metric_read_statistics, result, statistics, stream);
     fputs("\n(restores: seconds per complete, cold restore, by its slowest rank)\n", stream);

@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "metrics/metric_rows.h"
 #include "metrics/report_reads.h"
+#include "metrics/report_strategy.h"
 #include "metrics/text_lines.h"
 
 #include <string.h>
@@ -122,13 +123,14 @@ void report_plan(const struct result *result, FILE *stream) {
     if (plan->passes > 0) {
         write_amount(plan, stream);
     }
+    report_strategy_plan(result, stream);
     report_restore_plan(result, stream);
     write_means(result, stream);
     write_settings(result->settings, stream);
 }
 
-void report_checkpoint_head(FILE *stream) {
-    text_table_head(&metric_checkpoints, stream);
+void report_checkpoint_head(const struct result *result, FILE *stream) {
+    text_table_head(&metric_checkpoints, result, stream);
     putc('\n', stream);
 }
 

@@ -10,7 +10,7 @@
 
 void report_plan(const struct result *result, FILE *stream);
 
-void report_checkpoint_head(FILE *stream);
+void report_checkpoint_head(const struct result *result, FILE *stream);
 /* One that is not complete carries a "!" and its note on a line of its own. */
 void report_checkpoint_row(const struct result *result, const struct checkpoint_record *record,
                            FILE *stream);

@@ -25,7 +25,25 @@ static uint64_t add_known(uint64_t sum, uint64_t value) {
 
 struct pass_sums {
     uint64_t rank0_ns, rank_ns, sync_ns;
+    uint64_t stall_ns, blocked_ns; /* RESULT_UNKNOWN where one of them is */
+    uint64_t waited_ns;            /* ranks did not compute */
 };
+
+/* What ranks wait for: the copy and what holds up the next checkpoint, or else all of it. */
+static uint64_t waited_ns(const struct checkpoint_record *checkpoint) {
+    if (checkpoint->stall_ns != RESULT_UNKNOWN) {
+        return add_known(checkpoint->stall_ns, checkpoint->blocked_ns);
+    }
+    return add_known(checkpoint->duration_ns, checkpoint->commit_ns);
+}
+
+static void note_blocked(const struct checkpoint_record *checkpoint, struct pass_record *record) {
+    uint64_t ns = checkpoint->blocked_ns;
+    if (ns != RESULT_UNKNOWN && ns > 0) {
+        record->blocked++;
+        record->blocked_ns_max = ns > record->blocked_ns_max ? ns : record->blocked_ns_max;
+    }
+}
 
 static void add_up(const struct result *result, struct pass_record *record,
                    struct pass_sums *sums) {
@@ -46,6 +64,10 @@ static void add_up(const struct result *result, struct pass_record *record,
         sums->rank0_ns += checkpoint->rank0_ns;
         sums->rank_ns += checkpoint->rank_ns_sum;
         sums->sync_ns += checkpoint->sync_ns_sum;
+        sums->stall_ns = add_known(sums->stall_ns, checkpoint->stall_ns);
+        sums->blocked_ns = add_known(sums->blocked_ns, checkpoint->blocked_ns);
+        sums->waited_ns = add_known(sums->waited_ns, waited_ns(checkpoint));
+        note_blocked(checkpoint, record);
     }
 }
 
@@ -80,6 +102,17 @@ static double drift(const struct result *result, const struct pass_record *recor
 
 static double share(double part, double whole) { return whole > 0 ? part / whole : NAN; }
 
+static double known_seconds(uint64_t ns) { return ns == RESULT_UNKNOWN ? NAN : seconds(ns); }
+
+/* Without an interval ranks of a synchronous run do nothing else, and the share says nothing. */
+static double idle_share(const struct result *result, const struct pass_record *record,
+                         const struct pass_sums *sums) {
+    double waited = known_seconds(sums->waited_ns);
+    double computed = seconds(result->plan.interval_ns) * record->checkpoints;
+    bool told = result->plan.interval_ns > 0 || sums->stall_ns != RESULT_UNKNOWN;
+    return told ? share(waited, waited + computed) : NAN;
+}
+
 static void describe(const struct result *result, uint32_t pass, struct pass_record *record) {
     struct pass_sums sums = {0};
     *record = (struct pass_record){.pass = pass,
@@ -89,7 +122,10 @@ static void describe(const struct result *result, uint32_t pass, struct pass_rec
                                    .bytes_per_second = NAN,
                                    .against_pass1 = NAN,
                                    .drift = NAN,
-                                   .sync_share = NAN};
+                                   .sync_share = NAN,
+                                   .stall_seconds = NAN,
+                                   .blocked_seconds = NAN,
+                                   .idle_share = NAN};
     add_up(result, record, &sums);
     if (record->checkpoints == 0) {
         record->device_bytes = RESULT_UNKNOWN;
@@ -101,6 +137,9 @@ static void describe(const struct result *result, uint32_t pass, struct pass_rec
     record->bytes_per_second = share((double)record->bytes, seconds(record->duration_ns_sum));
     record->drift = drift(result, record);
     record->sync_share = share((double)sums.sync_ns, (double)sums.rank_ns);
+    record->stall_seconds = known_seconds(sums.stall_ns) / record->checkpoints;
+    record->blocked_seconds = known_seconds(sums.blocked_ns) / record->checkpoints;
+    record->idle_share = idle_share(result, record, &sums);
 }
 
 void result_pass(const struct result *result, uint32_t pass, struct pass_record *record) {
@@ -141,7 +180,7 @@ struct checkpoint_record *result_add_checkpoint(struct result *result) {
         result->checkpoint_capacity = capacity;
     }
     struct checkpoint_record *record = &result->checkpoints[result->checkpoint_count++];
-    *record = (struct checkpoint_record){0};
+    *record = (struct checkpoint_record){.stall_ns = RESULT_UNKNOWN, .blocked_ns = RESULT_UNKNOWN};
     return record;
 }
 

@@ -43,6 +43,9 @@ struct checkpoint_record {
     uint64_t sync_ns_sum;    /* over ranks: in fsync */
     uint64_t payload_ns_sum; /* over ranks: making payload and checksums */
     uint64_t commit_ns; /* manifest, latest and folder syncs, after the end, or RESULT_UNKNOWN */
+    /* Of a checkpoint that was copied into memory first, else RESULT_UNKNOWN: */
+    uint64_t stall_ns;   /* barrier to the slowest rank's last copy */
+    uint64_t blocked_ns; /* ranks were ready for the next one, this one was not done and committed */
     uint64_t used_bytes, total_bytes; /* of the file system after it, or RESULT_UNKNOWN */
     uint64_t device_bytes;            /* the block device counted as written, or RESULT_UNKNOWN */
     const char *note;                 /* NULL, or why it is not complete: file, offset, errno */
@@ -87,6 +90,9 @@ struct result_plan {
     double scale;
     uint64_t passes, checkpoints_per_pass; /* as planned at the start; 0: unknown */
     uint64_t run_bytes;                    /* estimate of all passes */
+    const char *mode;                      /* "sync", "async", ... */
+    uint64_t interval_ns;                  /* that ranks compute between two checkpoints */
+    uint64_t snapshot_bytes;               /* host memory for copies of a checkpoint; 0: none */
     uint64_t memory_bytes;                 /* promised limit */
     double payload_bytes_per_second;       /* headroom of one worker */
 };
@@ -122,6 +128,10 @@ struct pass_record {
     double against_pass1;    /* mean / mean of pass 1 - 1 */
     double drift;            /* last quarter's mean / first quarter's mean - 1 */
     double sync_share;       /* sum of sync_ns_sum / sum of rank_ns_sum */
+    double stall_seconds, blocked_seconds; /* means; NAN where nothing was copied into memory */
+    double idle_share;       /* of the time from one barrier to the next: ranks did not compute */
+    uint64_t blocked_ns_max;
+    uint32_t blocked;        /* checkpoints that held up the next one */
     uint64_t device_bytes;   /* or RESULT_UNKNOWN */
 };
 

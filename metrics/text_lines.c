@@ -85,10 +85,15 @@ const char *text_facts(const struct facts *facts, char *buffer, size_t size) {
     return buffer;
 }
 
-void text_table_head(const struct metric_table *table, FILE *stream) {
+static bool is_shown(const struct metric_row *row, const struct result *result) {
+    bool copied = result != NULL && result->plan.snapshot_bytes > 0;
+    return row->width > 0 && (!row->copied_only || copied);
+}
+
+void text_table_head(const struct metric_table *table, const struct result *result, FILE *stream) {
     const char *space = "";
     for (size_t i = 0; i < table->count; i++) {
-        if (table->rows[i].width > 0) {
+        if (is_shown(&table->rows[i], result)) {
             fprintf(stream, "%s%*s", space, table->rows[i].width, table->rows[i].title);
             space = " ";
         }
@@ -100,7 +105,7 @@ void text_table_row(const struct metric_table *table, const struct result *resul
     const char *space = "";
     for (size_t i = 0; i < table->count; i++) {
         const struct metric_row *row = &table->rows[i];
-        if (row->width > 0) {
+        if (is_shown(row, result)) {
             char cell[64];
             metric_text(row, metric_get(row, result, record), cell, sizeof cell);
             fprintf(stream, "%s%*s", space, row->width, cell);

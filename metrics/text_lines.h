@@ -21,8 +21,9 @@ const char *text_bytes(uint64_t bytes, char *buffer);
 /* "type ext4, size 7,681.5 GB (7,153.9 GiB)": all facts in words. Returns buffer. */
 const char *text_facts(const struct facts *facts, char *buffer, size_t size);
 
-/* The heads and one record of the columns that have a width, ending without a newline. */
-void text_table_head(const struct metric_table *table, FILE *stream);
+/* The heads and one record of the columns that have a width, ending without a newline. The result says
+ * which columns are there; NULL: those that always are. */
+void text_table_head(const struct metric_table *table, const struct result *result, FILE *stream);
 void text_table_row(const struct metric_table *table, const struct result *result,
                     const void *record, FILE *stream);
 

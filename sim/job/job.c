@@ -25,8 +25,12 @@ void job_init(struct job *job) {
     job->sums = arena_new(job->arena, shards->files, sizeof *job->sums);
     job->marker_crcs = arena_new(job->arena, shards_markers(shards), sizeof *job->marker_crcs);
     job->text = arena_new(job->arena, JOB_TEXT_BYTES, 1);
+    if (job->config->mode == JOB_ASYNC) {
+        job->snapshots = snapshots_new(job, job->snapshot_plan);
+    }
     for (uint32_t rank = 0; rank < shards->ranks; rank++) {
         rank_writer_init(&job->writers[rank], job, rank, job->arena);
+        job->writers[rank].snapshot = job->snapshots != NULL ? &job->snapshots[rank] : NULL;
     }
     job->pass = job->slot = job->serial = 1;
     job->doing = "starting";
@@ -59,6 +63,26 @@ bool job_is_full(int error) {
 
 bool job_stopping(const struct job *job) {
     return job->stop != NULL && *job->stop != 0;
+}
+
+bool job_broken(const struct job *job) {
+    return job->failure.error != 0 || job_stopping(job);
+}
+
+void job_begin_file(const struct job *job, uint32_t rank, uint64_t index, struct format_crc *crcs,
+                    struct shard_file *shard, struct io_file *file) {
+    shards_file(job->shards, rank, index, (uint32_t)job->slot, shard);
+    *file = (struct io_file){
+        .path = shard->path,
+        .size_bytes = shard->bytes,
+        .stream = payload_stream(&job->io->payload, job->serial, rank, index),
+        .format = shards_content(job->shards, rank, index),
+        .crcs = crcs,
+        .mode = job->config->reuse == JOB_OVERWRITE ? IO_OVERWRITE : IO_TRUNCATE,
+    };
+    if (file->format != NULL) {
+        format_begin(file->format, crcs);
+    }
 }
 
 void job_fail(struct job *job, const struct io_request *request) {
@@ -151,10 +175,41 @@ static bool pass_goes_on(struct job *job) {
             room_for_checkpoints(job) >= fill_checkpoint_bytes(job->shards));
 }
 
-/* All ranks write their shares; returns when the last one is done. */
+static void begin_computing(struct job *job) {
+    uint64_t now = engine_now(job->engine);
+    if (__builtin_add_overflow(now, job->config->interval_ns, &job->compute_end_ns)) {
+        job->compute_end_ns = UINT64_MAX;
+    }
+    if (job->config->interval_ns > 0) {
+        job->pause = (struct io_request){.op = IO_PAUSE, .pause_ns = job->config->interval_ns};
+        job->pausing = true;
+        engine_submit(job->engine, &job->pause);
+    }
+}
+
+static enum step end_computing(struct job *job, bool at_once) {
+    job->doing = "computing";
+    while (job->pausing) {
+        if (at_once || job_stopping(job)) {
+            engine_cancel_pauses(job->engine);
+        }
+        take_one(job);
+    }
+    return job_stopping(job) ? STEP_STOP : STEP_DONE;
+}
+
+/* All ranks write their shares; returns when the last one is done. Once all have a snapshot they
+ * compute while it is written. */
 static void write_ranks(struct job *job) {
-    job->doing = "writing";
+    job->doing = job->snapshots != NULL ? "copying" : "writing";
     ranks_start(job);
+    while (job->snapshots_left > 0) {
+        take_one(job);
+    }
+    if (job->snapshots != NULL && !job_broken(job)) {
+        begin_computing(job);
+    }
+    job->doing = "writing";
     while (job->ranks_left > 0) {
         take_one(job);
     }
@@ -167,6 +222,16 @@ static enum step step_of_failure(const struct job *job) {
     return job_is_full(job->failure.error) && !job->failure.short_write ? STEP_FULL : STEP_ERROR;
 }
 
+/* What a checkpoint cost the ranks. */
+static void record_waiting(const struct job *job, enum step step,
+                           struct checkpoint_record *record) {
+    uint64_t now = engine_now(job->engine);
+    if (job->snapshots != NULL && step == STEP_DONE) {
+        record->stall_ns = job->snapshot_end_ns - job->checkpoint_start_ns;
+        record->blocked_ns = now > job->compute_end_ns ? now - job->compute_end_ns : 0;
+    }
+}
+
 static enum status record_checkpoint(struct job *job, enum step step, uint64_t commit_ns,
                                      struct error *err) {
     char note[512];
@@ -174,6 +239,7 @@ static enum status record_checkpoint(struct job *job, enum step step, uint64_t c
     const char *why = step == STEP_DONE ? NULL : step == STEP_STOP ? "interrupted" : note;
     struct checkpoint_record *record = recorder_end(job->recorder, step == STEP_DONE, why);
     look_at_space(job);
+    record_waiting(job, step, record);
     record->start_ns += job->earlier_ns;
     record->commit_ns = commit_ns;
     record->used_bytes = job->used_bytes;
@@ -240,28 +306,19 @@ static int remove_all(struct job *job) {
     return first_error;
 }
 
-static void begin_computing(struct job *job) {
-    if (job->config->interval_ns > 0 && !job_stopping(job)) {
-        job->pause = (struct io_request){.op = IO_PAUSE, .pause_ns = job->config->interval_ns};
-        job->pausing = true;
-        engine_submit(job->engine, &job->pause);
-    }
-}
-
-static enum step end_computing(struct job *job) {
-    job->doing = "computing";
-    while (job->pausing) {
-        take_one(job);
-        if (job_stopping(job)) {
-            engine_cancel_pauses(job->engine);
-        }
-    }
-    return job_stopping(job) ? STEP_STOP : STEP_DONE;
-}
-
 static bool run_has_more(struct job *job) {
     return job->pass < job->config->passes ||
            (job->pass == job->config->passes && pass_goes_on(job));
+}
+
+/* From a snapshot on ranks have been computing already. The last checkpoint is not waited after. */
+static enum step pause_between(struct job *job) {
+    bool more = run_has_more(job);
+    if (more && job->snapshots == NULL && !job_stopping(job)) {
+        begin_computing(job);
+    }
+    enum step step = end_computing(job, !more);
+    return more ? step : STEP_DONE;
 }
 
 static enum step run_pass(struct job *job, struct error *err) {
@@ -280,15 +337,12 @@ static enum step run_pass(struct job *job, struct error *err) {
             job->slots = job->slot - 1;
         }
         if (step != STEP_DONE) {
+            end_computing(job, true);
             return step;
         }
         job->slot++;
-        if (run_has_more(job)) {
-            begin_computing(job);
-            step = end_computing(job);
-        }
-        if (step != STEP_DONE) {
-            return step;
+        if (pause_between(job) == STEP_STOP) {
+            return STEP_STOP;
         }
     }
     if (job->pass == 1) {

@@ -22,17 +22,23 @@
  *                             ├─ commit       manifest, then latest, each synced
  *                             └─ pause        computing between checkpoints
  *
+ * In JOB_ASYNC ranks copy their state into memory at the barrier (snapshot) and the pause begins
+ * there: they compute while the copies are written and committed. The next checkpoint waits for both.
+ *
  * A slot is the set of file names of the n-th checkpoint of a pass; every pass uses the same slots.
  * All of this runs on one thread; the engine's threads are behind its contract. */
 
 enum job_reuse { JOB_TRUNCATE, JOB_OVERWRITE, JOB_DELETE };
+enum job_mode { JOB_SYNC, JOB_ASYNC };
 enum job_fsync { JOB_FSYNC_NONE, JOB_FSYNC_FILE, JOB_FSYNC_CHECKPOINT };
 
 struct job_config {
     struct fill fill;
     uint64_t passes;
     uint64_t checkpoints_per_pass; /* 0: until the target is full */
-    uint64_t interval_ns;          /* between the end of a checkpoint and the next one's barrier */
+    uint64_t interval_ns;          /* that ranks compute between two checkpoints */
+    int mode;                      /* enum job_mode: what ranks wait for at a checkpoint */
+    uint64_t snapshot_bytes;       /* JOB_ASYNC: of host memory for all ranks; 0: see the setting */
     int reuse;                     /* enum job_reuse: what happens to last pass's files */
     int fsync;                     /* enum job_fsync */
     bool commit;                   /* manifests and latest; without them plain files only */
@@ -47,7 +53,7 @@ struct job_progress {
     uint64_t used_bytes, total_bytes;  /* of the target, at the last look */
     uint32_t behind_rank;              /* the slowest so far, or UINT32_MAX */
     uint64_t read, reads;              /* of a restore: which of how many; 0: it writes */
-    const char *doing;                 /* "writing", "removing", "computing", "committing" */
+    const char *doing;                 /* "copying", "writing", "removing", "computing", ... */
 };
 
 struct job_observer {
@@ -61,6 +67,8 @@ struct job_observer {
 };
 
 struct rank_writer;
+struct snapshot;
+struct snapshot_plan;
 
 struct job {
     /* Given: */
@@ -73,11 +81,14 @@ struct job {
     const char *run_id;
     const struct manifest_setting *settings; /* for the manifests */
     uint64_t setting_count;
+    const struct snapshot_plan *snapshot_plan; /* JOB_ASYNC alone */
+    const struct buffer_pool *snapshot_pool;   /* its memory; NULL: counted but not there */
     uint64_t planned_slots;       /* computed to fit a pass before the run; 0: not computed */
     const volatile sig_atomic_t *stop; /* set by a signal: finish soon */
     struct job_observer observer;
     /* Its state: */
     struct rank_writer *writers;  /* one per rank */
+    struct snapshot *snapshots;   /* one per rank, or NULL */
     uint64_t *sums;               /* checksum of every file of the checkpoint under way */
     uint32_t *marker_crcs;        /* and of every marker's text */
     uint64_t pass, slot, serial;  /* from 1; serial counts checkpoints over the run */
@@ -93,6 +104,9 @@ struct job {
     bool drive_filled;            /* some pass ended with ENOSPC inside a checkpoint */
     const char *doing;
     uint32_t ranks_left;          /* of the checkpoint under way: not done yet */
+    uint32_t snapshots_left;      /* and those still copying their state */
+    uint64_t snapshot_end_ns;     /* when the last of them had it */
+    uint64_t compute_end_ns;      /* when ranks are, or were, ready for the next checkpoint */
     struct io_request control;    /* of the job itself, with its file */
     struct io_file control_file;
     bool controlling;             /* it is under way */
@@ -135,6 +149,11 @@ int job_control(struct job *job, enum io_op op, const char *path, const char *ne
 /* Notes the first failure of the checkpoint under way. */
 void job_fail(struct job *job, const struct io_request *request);
 bool job_stopping(const struct job *job);
+/* The checkpoint under way will not be complete: it failed, or the run is to stop. */
+bool job_broken(const struct job *job);
+/* Fills in a rank's file of the checkpoint under way, for a first write, and begins its checksums. */
+void job_begin_file(const struct job *job, uint32_t rank, uint64_t index, struct format_crc *crcs,
+                    struct shard_file *shard, struct io_file *file);
 void job_tick(struct job *job);
 /* ENOSPC or EDQUOT: the target is full, which is an outcome. */
 bool job_is_full(int error);

@@ -29,19 +29,10 @@ static void submit(struct rank_writer *writer, struct io_request *request) {
 }
 
 static void submit_open(struct rank_writer *writer) {
-    struct job *job = writer->job;
-    shards_file(job->shards, writer->rank, writer->index, (uint32_t)job->slot, &writer->shard);
-    enum io_mode mode = job->config->reuse == JOB_OVERWRITE ? IO_OVERWRITE : IO_TRUNCATE;
-    writer->file = (struct io_file){
-        .path = writer->shard.path,
-        .size_bytes = writer->shard.bytes,
-        .stream = payload_stream(&job->io->payload, job->serial, writer->rank, writer->index),
-        .format = shards_content(job->shards, writer->rank, writer->index),
-        .crcs = writer->crcs,
-        .mode = writer->second_round ? IO_EXISTING : mode,
-    };
-    if (writer->file.format != NULL) {
-        format_begin(writer->file.format, writer->crcs);
+    job_begin_file(writer->job, writer->rank, writer->index, writer->crcs, &writer->shard,
+                   &writer->file);
+    if (writer->second_round) {
+        writer->file.mode = IO_EXISTING;
     }
     writer->offset = 0;
     writer->state = RANK_OPENING;
@@ -63,19 +54,29 @@ static void submit_sync_or_close(struct rank_writer *writer) {
     }
 }
 
-/* Keeps queue depth writes under way until the file's last byte is submitted and done. */
+/* Number of a chunk of the open file among all of the rank. */
+static uint64_t chunk_at(const struct rank_writer *writer, uint64_t offset) {
+    return writer->file_chunk + offset / writer->job->io->chunk_bytes;
+}
+
+/* Keeps queue depth writes under way until the file's last byte is submitted and done. Of a snapshot
+ * what is copied is written. */
 static void write_on(struct rank_writer *writer) {
     uint64_t size = writer->shard.bytes, chunk = writer->job->io->chunk_bytes;
+    void *memory = NULL;
     writer->state = RANK_WRITING;
-    while (writer->free_count > 0 && writer->offset < size) {
+    while (writer->free_count > 0 && writer->offset < size &&
+           (writer->snapshot == NULL ||
+            snapshot_take_chunk(writer->snapshot, chunk_at(writer, writer->offset), &memory))) {
         struct io_request *request = take_free(writer, IO_WRITE);
         uint64_t left = size - writer->offset;
+        request->memory = memory;
         request->offset = writer->offset;
         request->length_bytes = left < chunk ? left : chunk;
         writer->offset += request->length_bytes;
         submit(writer, request);
     }
-    if (writer->under_way == 0) {
+    if (writer->under_way == 0 && writer->offset == size) {
         submit_sync_or_close(writer);
     }
 }
@@ -83,6 +84,8 @@ static void write_on(struct rank_writer *writer) {
 /* After the last file: a second round where every checkpoint is synced as a whole, or done. */
 static bool next_file(struct rank_writer *writer) {
     uint64_t files = writer->job->shards->shares[writer->rank].files;
+    uint64_t chunk = writer->job->io->chunk_bytes;
+    writer->file_chunk += writer->shard.bytes / chunk + (writer->shard.bytes % chunk > 0);
     if (++writer->index == files && !writer->second_round &&
         writer->job->config->fsync == JOB_FSYNC_CHECKPOINT) {
         writer->second_round = true;
@@ -100,13 +103,17 @@ bool rank_writer_start(struct rank_writer *writer, uint64_t start_ns) {
     CHECK(writer->state == RANK_DONE);
     CHECK(writer->under_way == 0);
     writer->second_round = false;
-    writer->index = 0;
+    writer->index = writer->file_chunk = 0;
     writer->bytes = 0;
     writer->end_ns = start_ns;
     if (writer->job->shards->shares[writer->rank].files == 0) {
         return true;
     }
-    submit_open(writer);
+    if (writer->snapshot != NULL) {
+        writer->state = RANK_COPYING;
+    } else {
+        submit_open(writer);
+    }
     return false;
 }
 
@@ -123,6 +130,21 @@ static bool wind_down(struct rank_writer *writer) {
     return true;
 }
 
+bool rank_writer_go_on(struct rank_writer *writer) {
+    if (writer->state == RANK_DONE) {
+        return false;
+    }
+    if (job_broken(writer->job)) {
+        return writer->under_way == 0 && wind_down(writer);
+    }
+    if (writer->state == RANK_COPYING && snapshot_wants_writing(writer->snapshot)) {
+        submit_open(writer);
+    } else if (writer->state == RANK_WRITING) {
+        write_on(writer);
+    }
+    return false;
+}
+
 static void note_done(struct rank_writer *writer, const struct io_request *request) {
     struct job *job = writer->job;
     if (request->end_ns > writer->end_ns) {
@@ -132,6 +154,9 @@ static void note_done(struct rank_writer *writer, const struct io_request *reque
         writer->bytes += request->done_bytes;
         recorder_request(job->recorder, writer->rank, RECORDER_WRITE, request->begin_ns,
                          request->end_ns, request->payload_ns, request->done_bytes);
+        if (writer->snapshot != NULL) {
+            snapshot_release(writer->snapshot, chunk_at(writer, request->offset));
+        }
     } else if (request->op == IO_SYNC) {
         recorder_request(job->recorder, writer->rank, RECORDER_SYNC, request->begin_ns,
                          request->end_ns, 0, 0);
@@ -139,7 +164,7 @@ static void note_done(struct rank_writer *writer, const struct io_request *reque
         writer->opened = request->error == 0;
     } else if (request->op == IO_CLOSE) {
         writer->opened = false;
-        if (!writer->second_round) {
+        if (!writer->second_round && writer->snapshot == NULL) {
             job->sums[job->shards->first[writer->rank] + writer->index] = writer->file.sum;
         }
     }
@@ -153,7 +178,7 @@ bool rank_writer_take(struct rank_writer *writer, struct io_request *request) {
     if (request->error != 0 || request->short_write) {
         job_fail(writer->job, request);
     }
-    if (writer->job->failure.error != 0 || job_stopping(writer->job)) {
+    if (job_broken(writer->job)) {
         return wind_down(writer);
     }
     switch (writer->state) {
@@ -167,6 +192,7 @@ bool rank_writer_take(struct rank_writer *writer, struct io_request *request) {
     case RANK_WRITING: write_on(writer); return false;
     case RANK_SYNCING: submit_close(writer); return false;
     case RANK_CLOSING: return next_file(writer);
+    case RANK_COPYING:
     case RANK_DONE: break;
     }
     CHECK(!"a completion for a rank that is done");

@@ -6,7 +6,8 @@
 /* All ranks of a checkpoint together: let go at the barrier, then told of their completions one by
  * one. */
 
-/* Every rank begins its share. job->ranks_left says how many are not done yet. */
+/* Every rank begins its share. job->ranks_left says how many are not done yet, and
+ * job->snapshots_left how many have not copied all of their state. */
 void ranks_start(struct job *job);
 /* Takes a completion of one of them. */
 void ranks_take(struct job *job, struct io_request *request);

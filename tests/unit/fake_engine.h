@@ -2,7 +2,8 @@
 #define CKPTSIM_TESTS_FAKE_ENGINE_H
 
 /* An engine in memory for tests of the job: a table of files, a clock that each request moves by its
- * rank's own cost, a log of all requests, and an error to be given at the n-th write. */
+ * rank's own cost, a log of all requests, and an error to be given at the n-th write or copy. What is
+ * copied into memory is a mark that says whose content it is; a write from memory looks for it. */
 
 #include "io/engine.h"
 
@@ -33,10 +34,13 @@ struct fake_engine {
     size_t file_count;
     struct fake_event *log;
     size_t log_count;
+    struct io_request *pause; /* under way; it passes beside everything else */
+    uint64_t pause_end_ns, pauses;
     struct io_request *pending[FAKE_PENDING];
     size_t pending_count, most_pending, writes_pending[64], most_writes;
     uint64_t clock_ns, capacity_bytes, hidden_limit_bytes;
     uint64_t writes, fail_write;   /* the fail_write-th payload write (from 1) fails with fail_errno */
+    uint64_t copies, fail_copy;    /* the same of copies */
     int fail_errno;
     volatile sig_atomic_t *stop;   /* set when stop_write writes were done */
     uint64_t stop_write;
@@ -64,18 +68,37 @@ static uint64_t fake_used(const struct fake_engine *fake) {
     return used;
 }
 
+struct fake_mark {
+    uint64_t stream, offset, length;
+};
+
+/* As good as a checksum: it adds up to the same however a file is cut into chunks. */
+static uint64_t fake_sum(const struct io_request *request) {
+    return request->length_bytes * (2 * request->offset + request->length_bytes) *
+           (request->file->stream | 1);
+}
+
 static void fake_submit(struct engine *engine, struct io_request *request) {
     struct fake_engine *fake = (struct fake_engine *)engine;
     CHECK(fake->pending_count < FAKE_PENDING);
+    if (request->op == IO_PAUSE) {
+        CHECK(fake->pause == NULL);
+        fake->pause = request;
+        fake->pauses++;
+        request->begin_ns = fake->clock_ns;
+        fake->pause_end_ns = fake->clock_ns + request->pause_ns;
+        return;
+    }
     fake->pending[fake->pending_count++] = request;
     bool payload = request->op == IO_READ ||
                    (request->op == IO_WRITE && request->literal == NULL);
     if (payload) {
         size_t depth = ++fake->writes_pending[request->rank];
         fake->most_writes = depth > fake->most_writes ? depth : fake->most_writes;
-    } else { /* rule 2 of the contract: everything but these stands alone in its rank */
+    } else if (request->op != IO_COPY) {
+        /* rule 2 of the contract: everything but these and copies stands alone in its rank */
         for (size_t i = 0; i + 1 < fake->pending_count; i++) {
-            CHECK(fake->pending[i]->rank != request->rank);
+            CHECK(fake->pending[i]->rank != request->rank || fake->pending[i]->op == IO_COPY);
         }
     }
     if (fake->pending_count > fake->most_pending) {
@@ -102,6 +125,27 @@ static int fake_write(struct fake_engine *fake, struct io_request *request) {
     }
     file->size += grown;
     request->done_bytes = request->length_bytes;
+    if (request->memory != NULL) {
+        const struct fake_mark *mark = request->memory;
+        CHECK(mark->stream == request->file->stream);
+        CHECK(mark->offset == request->offset && mark->length == request->length_bytes);
+    } else if (request->literal == NULL) {
+        request->file->sum += fake_sum(request);
+    }
+    return 0;
+}
+
+static int fake_copy(struct fake_engine *fake, struct io_request *request) {
+    fake->copies++;
+    if (fake->fail_copy > 0 && fake->copies == fake->fail_copy) {
+        return fake->fail_errno;
+    }
+    request->done_bytes = request->length_bytes;
+    request->file->sum += fake_sum(request);
+    if (request->memory != NULL) {
+        struct fake_mark mark = {request->file->stream, request->offset, request->length_bytes};
+        memcpy(request->memory, &mark, sizeof mark);
+    }
     return 0;
 }
 
@@ -145,6 +189,7 @@ static int fake_perform(struct fake_engine *fake, struct io_request *request) {
     case IO_WRITE: return fake_write(fake, request);
     case IO_READ: return fake_read(fake, request);
     case IO_COLD: request->done_bytes = fake->resident_bytes; return 0;
+    case IO_COPY: return fake_copy(fake, request);
     case IO_REMOVE:
         file = fake_find(fake, request->path);
         if (file == NULL) {
@@ -167,20 +212,52 @@ static int fake_perform(struct fake_engine *fake, struct io_request *request) {
     }
 }
 
-/* Rank r's requests take 1000 + 10 r ns each; the newest of the pending comes back first, so that
- * completions are out of order. */
+/* A pause ends when its time has come, or when nothing else is there to pass it with. */
+static struct io_request *fake_take_pause(struct fake_engine *fake) {
+    struct io_request *request = fake->pause;
+    if (request == NULL || (fake->pause_end_ns > fake->clock_ns && fake->pending_count > 0)) {
+        return NULL;
+    }
+    fake->pause = NULL;
+    fake->clock_ns = fake->pause_end_ns > fake->clock_ns ? fake->pause_end_ns : fake->clock_ns;
+    return request;
+}
+
+/* The newest copy, since nothing holds one up; else the newest of all. */
+static struct io_request *fake_take(struct fake_engine *fake) {
+    size_t at = fake->pending_count - 1;
+    for (size_t i = fake->pending_count; i-- > 0;) {
+        if (fake->pending[i]->op == IO_COPY) {
+            at = i;
+            break;
+        }
+    }
+    struct io_request *request = fake->pending[at];
+    fake->pending_count--;
+    memmove(&fake->pending[at], &fake->pending[at + 1],
+            (fake->pending_count - at) * sizeof fake->pending[0]);
+    return request;
+}
+
+/* Rank r's requests take 1000 + 10 r ns each, copies a tenth; the newest of the pending comes back
+ * first, so that completions are out of order. */
 static struct io_request *fake_wait(struct engine *engine, uint64_t timeout_ns) {
     struct fake_engine *fake = (struct fake_engine *)engine;
     (void)timeout_ns;
-    if (fake->pending_count == 0) {
+    struct io_request *request = fake_take_pause(fake);
+    bool paused = request != NULL;
+    if (!paused && fake->pending_count == 0) {
         return NULL;
     }
-    struct io_request *request = fake->pending[--fake->pending_count];
+    if (!paused) {
+        request = fake_take(fake);
+        uint64_t cost_ns = 1000 + 10 * (uint64_t)request->rank;
+        request->begin_ns = fake->clock_ns;
+        fake->clock_ns += request->op == IO_COPY ? cost_ns / 10 : cost_ns;
+    }
     if (request->op == IO_READ || (request->op == IO_WRITE && request->literal == NULL)) {
         fake->writes_pending[request->rank]--;
     }
-    request->begin_ns = fake->clock_ns;
-    fake->clock_ns += request->op == IO_PAUSE ? request->pause_ns : 1000 + 10 * request->rank;
     request->end_ns = fake->clock_ns;
     request->done_bytes = 0;
     request->error = fake_perform(fake, request);
@@ -210,7 +287,11 @@ static int fake_space(struct engine *engine, uint64_t *free_bytes, uint64_t *tot
 }
 
 static void fake_cancel(struct engine *engine) {
-    ((struct fake_engine *)engine)->pauses_cancelled = true;
+    struct fake_engine *fake = (struct fake_engine *)engine;
+    fake->pauses_cancelled = true;
+    if (fake->pause != NULL && fake->pause_end_ns > fake->clock_ns) {
+        fake->pause_end_ns = fake->clock_ns;
+    }
 }
 
 static const struct engine_ops fake_ops = {.name = "fake", .submit = fake_submit, .wait = fake_wait,

@@ -116,7 +116,7 @@ static const char *written_by(void (*report)(const struct result *, FILE *)) {
 }
 
 static void write_rows(const struct result *of, FILE *stream) {
-    report_checkpoint_head(stream);
+    report_checkpoint_head(of, stream);
     for (uint32_t i = 0; i < of->checkpoint_count; i++) {
         report_checkpoint_row(of, &of->checkpoints[i], stream);
     }
