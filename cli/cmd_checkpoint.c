@@ -292,6 +292,7 @@ static enum status read_back(struct run *run, struct error *err) {
                                             run->arena, err);
     if (status != OK) {
         error_wrap(err, "--read");
+        error_status(err, ERR_FAILED); /* by now something was written */
         run->result.outcome = RESULT_FAILED;
         run->result.outcome_text = arena_text(run->arena, err->text);
         return err->status;
@@ -452,6 +453,9 @@ enum status cmd_checkpoint(struct command_input *input, struct error *err) {
             job_checkpoints_that_fit(&run->spec->job, &run->shards, room, room);
     }
     status = status == OK ? plan_result_check(run->spec, run->target.checkpoints, err) : status;
+    if (status == OK && run->spec->read > 0) {
+        status = reading_check_number(&run->spec->restore, run->target.checkpoints, err);
+    }
     stop_catch_signals();
     status = status == OK ? prepare(run, err) : status;
     if (status != OK) {

@@ -28,7 +28,7 @@ static enum status set_defaults(struct command_input *input, struct error *err) 
 /* What means something only where bytes are really written. */
 static enum status refuse_idle(const struct settings *settings, struct error *err) {
     static const char *const idle[] = {"engine", "keep", "fill-system-disk", "compressible",
-                                       "dedupe", "preallocate", "dontcache"};
+                                       "dedupe", "preallocate", "dontcache", "verify"};
     for (size_t i = 0; i < sizeof idle / sizeof idle[0]; i++) {
         if (strcmp(settings_value(settings, idle[i])->origin, "command line") == 0) {
             return error_set(err, ERR_USAGE, "--drive: --%s has no effect on a simulated drive",
@@ -57,6 +57,28 @@ static enum status check_spec(const struct spec *spec, struct error *err) {
                                          "built-in ones");
     }
     return OK;
+}
+
+static enum status check_reading(const struct command_input *input, struct error *err) {
+    const struct spec *spec = &input->spec;
+    if (spec->read == 0) {
+        return reading_refuse_idle(&input->settings, err);
+    }
+    return reading_check(&spec->restore, err);
+}
+
+/* Virtual bytes hold nothing that could be verified, and no page cache serves them. */
+static enum status make_reading(struct command_input *input, const struct shards *shards,
+                                struct reading **reading, struct error *err) {
+    const struct spec *spec = &input->spec;
+    if (spec->read == 0) {
+        return OK;
+    }
+    *reading = arena_new(input->arena, 1, sizeof **reading);
+    enum status status = reading_plan(&spec->restore, &spec->plan, shards, NULL, input->arena,
+                                      *reading, err);
+    (*reading)->config = (struct restore_config){.reads = spec->read};
+    return status;
 }
 
 static enum status open_results(struct command_input *input, const char **path,
@@ -115,14 +137,15 @@ static enum status check_drives(struct command_input *input, const struct shards
 
 /* Runs them one after another; an interrupted one is the last. `count` becomes the number run. */
 static enum status run_each(struct command_input *input, const struct shards *shards,
-                            const char *const *drives, struct simulation *simulations,
-                            size_t *count, const volatile sig_atomic_t *stop, struct error *err) {
+                            const char *const *drives, const struct reading *reading,
+                            struct simulation *simulations, size_t *count,
+                            const volatile sig_atomic_t *stop, struct error *err) {
     bool rows = *count == 1 && !input->spec.quiet;
     for (size_t i = 0; i < *count; i++) {
         printf("%s%s (simulated)\n", i > 0 ? "\n" : "", drives[i]);
         fflush(stdout);
-        enum status status = simulate_run(input, shards, drives[i], stop, rows ? print_row : NULL,
-                                          &simulations[i], err);
+        enum status status = simulate_run(input, shards, drives[i], reading, stop,
+                                          rows ? print_row : NULL, &simulations[i], err);
         if (status != OK) {
             return status;
         }
@@ -147,7 +170,8 @@ static void compare(struct command_input *input, const struct simulation *simula
 
 static enum status run_drives(struct command_input *input, const struct shards *shards,
                               const char *const *drives, size_t count,
-                              const volatile sig_atomic_t *stop, struct error *err) {
+                              const struct reading *reading, const volatile sig_atomic_t *stop,
+                              struct error *err) {
     struct simulation *simulations = arena_new(input->arena, count, sizeof *simulations);
     const char *path;
     if (check_drives(input, shards, drives, count, err) != OK ||
@@ -155,7 +179,7 @@ static enum status run_drives(struct command_input *input, const struct shards *
         return err->status;
     }
     size_t run = count;
-    enum status status = run_each(input, shards, drives, simulations, &run, stop, err);
+    enum status status = run_each(input, shards, drives, reading, simulations, &run, stop, err);
     if (status == OK) {
         compare(input, simulations, run);
         status = write_results(input, path, count > 1, simulations, run, err);
@@ -181,9 +205,14 @@ enum status cmd_simulated(struct command_input *input, const volatile sig_atomic
     struct spec *spec = &input->spec;
     struct plan *plan = arena_new(input->arena, 1, sizeof *plan);
     struct shards *shards = arena_new(input->arena, 1, sizeof *shards);
-    if (check_spec(spec, err) != OK || refuse_idle(&input->settings, err) != OK || set_defaults(input, err) != OK ||
+    struct reading *reading = NULL;
+    /* Where a tensor lies in a file is asked for by another parallelism alone. */
+    enum shards_depth depth = spec->restore.reshard != NULL ? SHARDS_CONTENTS : SHARDS_SIZES;
+    if (check_spec(spec, err) != OK || check_reading(input, err) != OK ||
+        refuse_idle(&input->settings, err) != OK || set_defaults(input, err) != OK ||
         spec_set_classes(spec, err) != OK ||
-        spec_shards(spec, spec->io.classes, SHARDS_SIZES, input->arena, plan, shards, err) != OK) {
+        spec_shards(spec, spec->io.classes, depth, input->arena, plan, shards, err) != OK ||
+        make_reading(input, shards, &reading, err) != OK) {
         return err->status;
     }
     spec->job.commit = spec->commit == COMMIT_MANIFEST;
@@ -193,5 +222,5 @@ enum status cmd_simulated(struct command_input *input, const volatile sig_atomic
     if (count == 0) {
         return error_set(err, ERR_USAGE, "--drive: a name is missing; `ckptsim list drives`");
     }
-    return run_drives(input, shards, drives, count, stop, err);
+    return run_drives(input, shards, drives, count, reading, stop, err);
 }

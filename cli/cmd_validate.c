@@ -133,7 +133,8 @@ static void print_fitted(const struct simulation *simulation, const struct revie
 static enum status validate_row(struct command_input *input, const struct shards *shards,
                                 const struct host_seconds *host, const struct review_row *row, struct simulation *simulation,
                                 struct error *err) {
-    enum status status = simulate_run(input, shards, row->drive, NULL, NULL, simulation, err);
+    enum status status = simulate_run(input, shards, row->drive, NULL, NULL, NULL, simulation,
+                                      err);
     if (status == OK) {
         print_row(simulation, shards, host, row);
     }

@@ -6,6 +6,7 @@
 #include "sim/job/reshard.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What another parallelism may change; the model, layout and types are the checkpoint's. */
@@ -29,6 +30,15 @@ enum status reading_refuse_idle(const struct settings *settings, struct error *e
         }
     }
     return OK;
+}
+
+enum status reading_check_number(const struct read_spec *spec, uint64_t most, struct error *err) {
+    uint64_t number = strtoull(spec->checkpoint, NULL, 10); /* 0 of a word */
+    if (most == 0 || number <= most) {
+        return OK;
+    }
+    return error_set(err, ERR_USAGE, "--checkpoint: %llu will not be there, a pass has %llu checkpoints",
+                     (unsigned long long)number, (unsigned long long)most);
 }
 
 static enum status reshard_error(const char *pair, struct error *err) {

@@ -20,6 +20,9 @@ enum status reading_check(const struct read_spec *spec, struct error *err);
 /* Settings of restores that were given although there will be none (`checkpoint` without --read). */
 enum status reading_refuse_idle(const struct settings *settings, struct error *err);
 
+/* A checkpoint asked for by a number that no pass will reach; most 0: not known. */
+enum status reading_check_number(const struct read_spec *spec, uint64_t most, struct error *err);
+
 /* `request` is what the files were made by, and shards are they. With shards NULL the files are those
  * of a manifest, of which no more is known. */
 enum status reading_plan(const struct read_spec *spec, const struct plan_request *request,

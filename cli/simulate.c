@@ -7,12 +7,14 @@
 #include "cli/target.h"
 #include "io/shim.h"
 #include "metrics/recorder.h"
+#include "metrics/report_reads.h"
 #include "metrics/report_text.h"
 #include "sim/drive/drive_build.h"
 #include "sim/job/job.h"
 
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Sees the first file of a pass being opened. */
@@ -34,6 +36,7 @@ struct run {
     struct drive_stats pass_start, last; /* cumulative, at the start of the pass and now */
     uint32_t pass, pass_capacity;
     void (*each)(const struct result *result, const struct checkpoint_record *record);
+    const struct reading *reading; /* NULL: no restores */
 };
 
 const char *const *simulate_drives(const char *drives, struct arena *arena, size_t *count) {
@@ -184,6 +187,7 @@ static enum status read_drive(struct run *run, struct error *err) {
         .seed = spec->io.payload.seed,
     };
     drive_build(&run->simulation->sheet, &host, &choices, arena, &run->config);
+    run->config.readers = run->reading != NULL ? run->reading->plan.ranks : 0;
     return OK;
 }
 
@@ -240,7 +244,8 @@ static enum status check_fit(struct run *run, const struct shards *shards, struc
     if (fit == 0) {
         return refuse_small(run, shards, err);
     }
-    if (plan_result_check(spec, fit, err) != OK || check_memory(run, shards, fit, err) != OK) {
+    if (plan_result_check(spec, fit, err) != OK || check_memory(run, shards, fit, err) != OK ||
+        (spec->read > 0 && reading_check_number(&spec->restore, fit, err) != OK)) {
         return err->status;
     }
     plan_result_fill(&run->simulation->result.plan, shards, spec, fit);
@@ -313,6 +318,85 @@ static struct engine *watched(struct run *run) {
     return &run->watch.shim.base;
 }
 
+/* Nothing need be found on a simulated drive: which checkpoints are complete is known. */
+static uint32_t newest_complete(const struct result *result) {
+    for (uint32_t i = result->checkpoint_count; i-- > 0;) {
+        if (result->checkpoints[i].complete) {
+            return result->checkpoints[i].checkpoint;
+        }
+    }
+    return 0;
+}
+
+/* What the last pass left, the oldest first: those behind its last one are of the pass before. */
+struct kept {
+    struct restore_source base;
+    uint32_t *numbers;
+    size_t count;
+};
+
+static enum status take_kept(struct restore_source *source, uint64_t nth,
+                             struct restore_checkpoint *checkpoint, struct error *err) {
+    const struct kept *kept = (const struct kept *)source;
+    (void)err;
+    *checkpoint = (struct restore_checkpoint){.number = kept->numbers[nth % kept->count]};
+    return OK;
+}
+
+static enum status choose_kept(const struct run *run, struct kept *kept, struct error *err) {
+    const struct job *job = &run->job;
+    const char *choice = run->input->spec.restore.checkpoint;
+    uint64_t latest = newest_complete(&run->simulation->result), number = strtoull(choice, NULL, 10);
+    *kept = (struct kept){.base = {take_kept}};
+    kept->numbers = arena_new(run->input->arena, job->held_capacity, sizeof *kept->numbers);
+    for (uint64_t i = 1; i <= job->held_capacity; i++) { /* the newest comes last */
+        uint64_t slot = (latest + i) % job->held_capacity;
+        bool chosen = number > 0 ? slot == number : strcmp(choice, "all") == 0 || slot == latest;
+        if (slot > 0 && job_holds(job, slot) && chosen) {
+            kept->numbers[kept->count++] = (uint32_t)slot;
+        }
+    }
+    if (kept->count == 0) {
+        return error_set(err, ERR_FAILED, "--read: no checkpoint '%s' is there to be read", choice);
+    }
+    return OK;
+}
+
+static enum status read_back(struct run *run, const struct shards *shards,
+                             const volatile sig_atomic_t *stop, struct error *err) {
+    struct result *result = &run->simulation->result;
+    struct kept kept;
+    if (choose_kept(run, &kept, err) != OK) {
+        result->outcome = RESULT_FAILED;
+        result->outcome_text = arena_text(result->arena, err->text);
+        return err->status;
+    }
+    struct restore restore = {
+        .config = &run->reading->config,
+        .io = &run->input->spec.io,
+        .plan = &run->reading->plan,
+        .files = &run->reading->files,
+        .shards = shards,
+        .source = &kept.base,
+        .engine = run->engine,
+        .result = result,
+        .arena = run->input->arena,
+        .stop = stop,
+    };
+    struct reading_view view = {.result = result, .rows = run->each != NULL};
+    reading_show(&restore, &view);
+    restore_init(&restore);
+    if (view.rows) {
+        putchar('\n');
+        report_read_head(stdout);
+    }
+    enum status status = restore_run(&restore, err);
+    if (result->outcome == RESULT_COMPLETE) {
+        result->outcome_text = "all passes and restores done";
+    }
+    return status;
+}
+
 static enum status run_job(struct run *run, const struct shards *shards,
                            const volatile sig_atomic_t *stop, struct error *err) {
     struct spec *spec = &run->input->spec;
@@ -337,6 +421,9 @@ static enum status run_job(struct run *run, const struct shards *shards,
     if (run->simulation->result.checkpoint_count > 0) {
         end_pass(run);
     }
+    if (status == OK && run->reading != NULL && !result_partial(&run->simulation->result)) {
+        status = read_back(run, shards, stop, err);
+    }
     job_fini(&run->job);
     return status;
 }
@@ -358,13 +445,14 @@ enum status simulate_check(struct command_input *input, const struct shards *sha
 }
 
 enum status simulate_run(struct command_input *input, const struct shards *shards, const char *drive,
-                         const volatile sig_atomic_t *stop,
+                         const struct reading *reading, const volatile sig_atomic_t *stop,
                          void (*each)(const struct result *result,
                                       const struct checkpoint_record *record),
                          struct simulation *simulation, struct error *err) {
     struct run *run = arena_new(input->arena, 1, sizeof *run);
     *simulation = (struct simulation){.drive = drive};
-    *run = (struct run){.input = input, .simulation = simulation, .each = each};
+    *run = (struct run){.input = input, .simulation = simulation, .each = each,
+                         .reading = reading};
     enum status status = read_drive(run, err);
     status = status == OK ? check_fit(run, shards, err) : status;
     if (status != OK) {
@@ -375,6 +463,9 @@ enum status simulate_run(struct command_input *input, const struct shards *shard
         return status;
     }
     describe(run);
+    if (reading != NULL) {
+        reading_result(&input->spec.restore, reading, &simulation->result.restore);
+    }
     if (each != NULL) {
         report_plan(&simulation->result, stdout);
         report_checkpoint_head(&simulation->result, stdout);

@@ -3,6 +3,7 @@
 
 #include "base/error.h"
 #include "cli/command.h"
+#include "cli/reading.h"
 #include "metrics/result.h"
 #include "sim/job/shards.h"
 #include "sim/drive/drive_sheet.h"
@@ -25,9 +26,10 @@ const char *const *simulate_drives(const char *drives, struct arena *arena, size
 enum status simulate_check(struct command_input *input, const struct shards *shards, const char *drive,
                            const char **name, struct error *err);
 
-/* Reads drive and host, checks that the job fits and runs it. `each` is told every checkpoint. */
+/* Reads drive and host, checks that the job fits and runs it, and after its passes the restores of
+ * `reading` (NULL: none). `each` is told every checkpoint. */
 enum status simulate_run(struct command_input *input, const struct shards *shards, const char *drive,
-                         const volatile sig_atomic_t *stop,
+                         const struct reading *reading, const volatile sig_atomic_t *stop,
                          void (*each)(const struct result *result,
                                       const struct checkpoint_record *record),
                          struct simulation *simulation, struct error *err);

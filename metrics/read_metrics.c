@@ -104,7 +104,7 @@ static const struct metric_row statistics_rows[] = {
      RECORDED(read_statistics, rank0_mean_seconds), .help = "per restore, by rank 0's own time"},
     {"verify_share", "verify %", 8, METRIC_SHARE, METRIC_LOWER,
      RECORDED(read_statistics, verify_share),
-     .help = "time for comparing and checksums over the ranks' time"},
+     .help = "time for comparing and checksums over the ranks' time; unknown where nothing was verified"},
     {"bytes", NULL, 0, METRIC_BYTES, METRIC_NEITHER, RECORDED(read_statistics, bytes),
      .help = "read by them"},
     {"seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(read_statistics, duration_ns_sum),

@@ -20,6 +20,7 @@ static double spread(const struct result *result, const struct read_statistics *
 }
 
 void read_statistics(const struct result *result, struct read_statistics *statistics) {
+    bool verified = false;
     uint64_t rank0_ns = 0, rank_ns = 0, verify_ns = 0;
     *statistics = (struct read_statistics){.mean_seconds = NAN, .stdev_seconds = NAN,
                                            .rank0_mean_seconds = NAN, .bytes_per_second = NAN,
@@ -41,6 +42,7 @@ void read_statistics(const struct result *result, struct read_statistics *statis
         rank0_ns += record->rank0_ns;
         rank_ns += record->rank_ns_sum;
         verify_ns += record->verify_ns_sum;
+        verified = verified || record->verified;
     }
     if (statistics->restores == 0) {
         return;
@@ -50,5 +52,7 @@ void read_statistics(const struct result *result, struct read_statistics *statis
     statistics->rank0_mean_seconds = seconds(rank0_ns) / statistics->restores;
     statistics->bytes_per_second =
         share((double)statistics->bytes, seconds(statistics->duration_ns_sum));
-    statistics->verify_share = share((double)verify_ns, (double)rank_ns);
+    if (verified) {
+        statistics->verify_share = share((double)verify_ns, (double)rank_ns);
+    }
 }

@@ -63,6 +63,7 @@ struct drive_engine_config {
     bool buffered;           /* through the page cache */
     bool used_before;        /* every address was written once, in order, and never discarded */
     uint32_t ranks;
+    uint32_t readers; /* ranks that read, where there are more of these than write; 0: as many */
     uint64_t seed;
 };
 

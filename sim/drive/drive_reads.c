@@ -6,7 +6,8 @@ void drive_reads_init(struct drive_reads *reads, const struct drive_engine_confi
     *reads = (struct drive_reads){.config = config};
     /* What is read has no classes, whatever the file was before it was written. */
     uint64_t limits[FLOW_CLASSES] = {[FLOW_NEW] = config->host.rank_read_bytes_per_s};
-    rank_transfers_init(&reads->transfers, limits, config->ranks);
+    uint32_t readers = config->readers > config->ranks ? config->readers : config->ranks;
+    rank_transfers_init(&reads->transfers, limits, readers);
 }
 
 void drive_reads_fini(struct drive_reads *reads) { rank_transfers_fini(&reads->transfers); }
