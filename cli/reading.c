@@ -23,7 +23,7 @@ enum status reading_check(const struct read_spec *spec, struct error *err) {
 }
 
 enum status reading_refuse_idle(const struct settings *settings, struct error *err) {
-    static const char *const idle[] = {"checkpoint", "rank-shift", "reshard", "readers", "verify"};
+    static const char *const idle[] = {"rank-shift", "reshard"};
     for (size_t i = 0; i < COUNT_OF(idle); i++) {
         if (strcmp(settings_value(settings, idle[i])->origin, "command line") == 0) {
             return error_set(err, ERR_USAGE, "--%s is about restores; --read N asks for some", idle[i]);
@@ -106,6 +106,7 @@ static enum status plan_reshard(const struct read_spec *spec, const struct plan_
 /* A manifest lists its files rank by rank. */
 static enum status files_of_manifest(const struct manifest *manifest, struct arena *arena,
                                      struct read_files *files, struct error *err) {
+    CHECK(manifest != NULL);
     uint64_t count = manifest->head.files;
     uint32_t ranks = count > 0 ? manifest->entries[count - 1].rank + 1 : 1;
     uint64_t *first = arena_new(arena, (size_t)ranks + 1, sizeof *first);

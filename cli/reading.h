@@ -17,7 +17,8 @@ struct reading {
 /* What can be said before any checkpoint is known. */
 enum status reading_check(const struct read_spec *spec, struct error *err);
 
-/* Settings of restores that were given although there will be none (`checkpoint` without --read). */
+/* Settings without a default that were given although there will be no restores (`checkpoint` without
+ * --read): whoever gives one expects some. */
 enum status reading_refuse_idle(const struct settings *settings, struct error *err);
 
 /* A checkpoint asked for by a number that no pass will reach; most 0: not known. */
