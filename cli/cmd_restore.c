@@ -29,7 +29,7 @@ struct run {
     struct manifest manifest; /* of the first checkpoint that is read */
     const char *manifest_name;
     struct manifest_job job;
-    bool has_job;             /* the model is known; else files are what their manifest lists */
+    bool has_job; /* the model is known; else files are what their manifest lists */
     struct reading reading;
     struct engine *engine;
     struct result result;
@@ -44,8 +44,10 @@ static enum status check_spec(const struct spec *spec, struct error *err) {
         return error_set(err, ERR_USAGE, "--dir is missing: a folder that holds checkpoints");
     }
     if (ops == NULL) {
-        return error_set(err, ERR_USAGE, "--engine: unknown engine '%s'; `ckptsim list engines` "
-                                         "names all", spec->engine);
+        return error_set(err, ERR_USAGE,
+                         "--engine: unknown engine '%s'; `ckptsim list engines` "
+                         "names all",
+                         spec->engine);
     }
     if (!ops->needs_folder) {
         return error_set(err, ERR_USAGE, "--engine: '%s' reads nothing", spec->engine);
@@ -64,8 +66,8 @@ static uint64_t given_settings(struct run *run, struct manifest_setting *given) 
     for (size_t i = 0; i < settings->count; i++) {
         if (strcmp(settings->rows[i].group, SPEC_PLAN_GROUP) == 0 &&
             strcmp(settings->values[i].origin, "command line") == 0) {
-            given[count++] = (struct manifest_setting){settings->rows[i].name,
-                                                       settings->values[i].text};
+            given[count++] =
+                (struct manifest_setting){settings->rows[i].name, settings->values[i].text};
         }
     }
     return count;
@@ -81,9 +83,10 @@ static enum status not_that(const struct run *run, const struct manifest_setting
     for (uint64_t i = 0; i < count && used < sizeof all - 1; i++) {
         const char *was = manifest_setting(&run->manifest.head, given[i].name);
         if (was == NULL || strcmp(was, given[i].value) != 0) {
-            used += (size_t)snprintf(all + used, sizeof all - used, "%s--%s %.60s (written with %.60s)",
-                                     used > 0 ? ", " : "", given[i].name, given[i].value,
-                                     was != NULL ? was : "its default");
+            used +=
+                (size_t)snprintf(all + used, sizeof all - used, "%s--%s %.60s (written with %.60s)",
+                                 used > 0 ? ", " : "", given[i].name, given[i].value,
+                                 was != NULL ? was : "its default");
         }
     }
     return error_set(err, ERR_USAGE, "'%s' is not of the job that was given: %s: %s",
@@ -114,7 +117,8 @@ static enum status take_settings(struct run *run, struct error *err) {
     for (uint64_t i = 0; i < head->setting_count; i++) {
         const struct manifest_setting *setting = &head->settings[i];
         if (strcmp(setting->name, "format") != 0 &&
-            settings_set(&run->input->settings, setting->name, setting->value, "manifest", err) != OK) {
+            settings_set(&run->input->settings, setting->name, setting->value, "manifest", err) !=
+                OK) {
             return error_wrap(err, "'%s'", run->manifest_name);
         }
     }
@@ -140,7 +144,8 @@ static enum status build_job(struct run *run, struct error *err) {
 static enum status look(struct run *run, struct error *err) {
     struct spec *spec = run->spec;
     char name[MANIFEST_NAME];
-    if (restore_set_choose(&run->set, &run->folder, spec->restore.checkpoint, run->arena, err) != OK ||
+    if (restore_set_choose(&run->set, &run->folder, spec->restore.checkpoint, run->arena, err) !=
+            OK ||
         restore_set_manifest(&run->folder, run->set.numbers[0], run->arena, &run->manifest, err) !=
             OK) {
         return err->status;
@@ -179,15 +184,17 @@ static void fill_plan(struct run *run) {
     if (run->has_job) {
         plan_result_fill(plan, &run->job.shards, &run->job.spec, 0);
     } else {
-        *plan = (struct result_plan){.model = run->spec->plan.model, .format = "raw",
-                                     .layout = run->spec->plan.layout, .scale = 1,
+        *plan = (struct result_plan){.model = run->spec->plan.model,
+                                     .format = "raw",
+                                     .layout = run->spec->plan.layout,
+                                     .scale = 1,
                                      .checkpoint_bytes = run->manifest.head.bytes,
                                      .files = run->manifest.head.files,
                                      .ranks = run->reading.files.ranks};
     }
     plan->passes = plan->run_bytes = 0;
-    plan->memory_bytes = engine_buffer_bytes(run->spec->engine, &run->spec->io) + BASE_MEMORY_BYTES +
-                         (run->has_job ? run->job.shards.memory_bytes : 0);
+    plan->memory_bytes = engine_buffer_bytes(run->spec->engine, &run->spec->io) +
+                         BASE_MEMORY_BYTES + (run->has_job ? run->job.shards.memory_bytes : 0);
     reading_result(&run->spec->restore, &run->reading, &result->restore);
 }
 
@@ -277,7 +284,8 @@ static enum status open_and_run(struct run *run, struct error *err) {
     fill_plan(run);
     fill_facts(run);
     const char *model = run->spec->plan.model != NULL ? run->spec->plan.model : "restore";
-    status = results_dir_make(run->spec->results, run->stamp, model, run->arena, &run->results, err);
+    status =
+        results_dir_make(run->spec->results, run->stamp, model, run->arena, &run->results, err);
     if (status == OK) {
         status = run_restores(run, err);
     }

@@ -10,14 +10,22 @@
 #include <string.h>
 
 /* What another parallelism may change; the model, layout and types are the checkpoint's. */
-static const char *const reshard_keys[] = {
-    "tp", "pp", "dp", "ep", "etp", "cp", "vpp", "first-stage-layers", "last-stage-layers",
-    "vocab-divisible-by"};
+static const char *const reshard_keys[] = {"tp",
+                                           "pp",
+                                           "dp",
+                                           "ep",
+                                           "etp",
+                                           "cp",
+                                           "vpp",
+                                           "first-stage-layers",
+                                           "last-stage-layers",
+                                           "vocab-divisible-by"};
 
 enum status reading_check(const struct read_spec *spec, struct error *err) {
     if (spec->reshard != NULL && spec->rank_shift > 0) {
-        return error_set(err, ERR_USAGE, "--rank-shift does not go with --reshard: which rank wrote what "
-                                         "a new rank reads follows from the new parallelism");
+        return error_set(err, ERR_USAGE,
+                         "--rank-shift does not go with --reshard: which rank wrote what "
+                         "a new rank reads follows from the new parallelism");
     }
     return restore_set_check(spec->checkpoint, err);
 }
@@ -26,7 +34,8 @@ enum status reading_refuse_idle(const struct settings *settings, struct error *e
     static const char *const idle[] = {"rank-shift", "reshard"};
     for (size_t i = 0; i < COUNT_OF(idle); i++) {
         if (strcmp(settings_value(settings, idle[i])->origin, "command line") == 0) {
-            return error_set(err, ERR_USAGE, "--%s is about restores; --read N asks for some", idle[i]);
+            return error_set(err, ERR_USAGE, "--%s is about restores; --read N asks for some",
+                             idle[i]);
         }
     }
     return OK;
@@ -37,14 +46,17 @@ enum status reading_check_number(const struct read_spec *spec, uint64_t most, st
     if (most == 0 || number <= most) {
         return OK;
     }
-    return error_set(err, ERR_USAGE, "--checkpoint: %llu will not be there, a pass has %llu checkpoints",
+    return error_set(err, ERR_USAGE,
+                     "--checkpoint: %llu will not be there, a pass has %llu checkpoints",
                      (unsigned long long)number, (unsigned long long)most);
 }
 
 static enum status reshard_error(const char *pair, struct error *err) {
-    return error_set(err, ERR_USAGE, "--reshard: '%s' is not like tp=8; tp, pp, dp, ep, etp, cp, vpp, "
-                                     "first-stage-layers, last-stage-layers and vocab-divisible-by "
-                                     "are allowed, with commas between them", pair);
+    return error_set(err, ERR_USAGE,
+                     "--reshard: '%s' is not like tp=8; tp, pp, dp, ep, etp, cp, vpp, "
+                     "first-stage-layers, last-stage-layers and vocab-divisible-by "
+                     "are allowed, with commas between them",
+                     pair);
 }
 
 static enum status set_pair(struct settings *settings, char *pair, struct error *err) {
@@ -62,8 +74,8 @@ static enum status set_pair(struct settings *settings, char *pair, struct error 
     return reshard_error(pair, err);
 }
 
-/* The request that made the files with what --reshard says in its place; what it does not say stays,
- * whether it was given then or came from the model's config. */
+/* The request that made the files with what --reshard says in its place; what it does not say
+ * stays, whether it was given then or came from the model's config. */
 static enum status new_request(const char *reshard, const struct plan_request *request,
                                const struct plan *plan, struct arena *arena,
                                struct plan_request *out, struct error *err) {
@@ -134,11 +146,14 @@ static enum status check_shift(const struct read_spec *spec, uint32_t ranks, str
         return OK;
     }
     if (ranks == 1) {
-        return error_set(err, ERR_USAGE, "--rank-shift: the checkpoint is of one rank, which can read "
-                                         "nothing but its own");
+        return error_set(err, ERR_USAGE,
+                         "--rank-shift: the checkpoint is of one rank, which can read "
+                         "nothing but its own");
     }
-    return error_set(err, ERR_USAGE, "--rank-shift %llu is not below the number of ranks; 0 to %u is "
-                                     "allowed", (unsigned long long)spec->rank_shift, ranks - 1);
+    return error_set(err, ERR_USAGE,
+                     "--rank-shift %llu is not below the number of ranks; 0 to %u is "
+                     "allowed",
+                     (unsigned long long)spec->rank_shift, ranks - 1);
 }
 
 enum status reading_plan(const struct read_spec *spec, const struct plan_request *request,
@@ -147,8 +162,9 @@ enum status reading_plan(const struct read_spec *spec, const struct plan_request
     if (shards != NULL) {
         read_files_of(shards, arena, &reading->files);
     } else if (spec->reshard != NULL || spec->readers != READERS_ALL) {
-        return error_set(err, ERR_USAGE, "--%s needs the model that was checkpointed, and it cannot be "
-                                         "found any more",
+        return error_set(err, ERR_USAGE,
+                         "--%s needs the model that was checkpointed, and it cannot be "
+                         "found any more",
                          spec->reshard != NULL ? "reshard" : "readers one-per-dp");
     } else if (files_of_manifest(manifest, arena, &reading->files, err) != OK) {
         return err->status;

@@ -5,8 +5,8 @@
 #include "cli/spec.h"
 #include "sim/job/restore.h"
 
-/* From the settings of restores to the plan of who reads what; shared by `restore`, `checkpoint --read`
- * and simulated drives. */
+/* From the settings of restores to the plan of who reads what; shared by `restore`, `checkpoint
+ * --read` and simulated drives. */
 
 struct reading {
     struct restore_config config;
@@ -17,15 +17,16 @@ struct reading {
 /* What can be said before any checkpoint is known. */
 enum status reading_check(const struct read_spec *spec, struct error *err);
 
-/* Settings without a default that were given although there will be no restores (`checkpoint` without
+/* Settings without a default that were given although there will be no restores (`checkpoint`
+ * without
  * --read): whoever gives one expects some. */
 enum status reading_refuse_idle(const struct settings *settings, struct error *err);
 
 /* A checkpoint asked for by a number that no pass will reach; most 0: not known. */
 enum status reading_check_number(const struct read_spec *spec, uint64_t most, struct error *err);
 
-/* `request` is what the files were made by, and shards are they. With shards NULL the files are those
- * of a manifest, of which no more is known. */
+/* `request` is what the files were made by, and shards are they. With shards NULL the files are
+ * those of a manifest, of which no more is known. */
 enum status reading_plan(const struct read_spec *spec, const struct plan_request *request,
                          const struct shards *shards, const struct manifest *manifest,
                          struct arena *arena, struct reading *reading, struct error *err);

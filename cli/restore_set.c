@@ -18,8 +18,8 @@ struct found {
 static bool parse_number(const char *choice, uint32_t *number) {
     char *end;
     unsigned long value = strtoul(choice, &end, 10);
-    bool good = choice[0] >= '0' && choice[0] <= '9' && *end == '\0' && value >= 1 &&
-                value <= UINT32_MAX;
+    bool good =
+        choice[0] >= '0' && choice[0] <= '9' && *end == '\0' && value >= 1 && value <= UINT32_MAX;
     *number = good ? (uint32_t)value : 0;
     return good;
 }
@@ -30,8 +30,8 @@ enum status restore_set_check(const char *choice, struct error *err) {
         parse_number(choice, &number)) {
         return OK;
     }
-    return error_set(err, ERR_USAGE, "--checkpoint: '%s' is not newest, all or a checkpoint's number",
-                     choice);
+    return error_set(err, ERR_USAGE,
+                     "--checkpoint: '%s' is not newest, all or a checkpoint's number", choice);
 }
 
 static bool has_manifest(const struct folder *folder, uint32_t number) {
@@ -104,11 +104,11 @@ static enum status no_such(const struct folder *folder, const char *choice, cons
     char all[200] = "";
     size_t used = 0;
     for (size_t i = 0; i < count && used + 24 < sizeof all; i++) {
-        used += (size_t)snprintf(all + used, sizeof all - used, "%s%u", i > 0 ? ", " : "",
-                                 numbers[i]);
+        used +=
+            (size_t)snprintf(all + used, sizeof all - used, "%s%u", i > 0 ? ", " : "", numbers[i]);
     }
-    return error_set(err, ERR_USAGE, "--checkpoint: %s is no complete checkpoint of '%s'; %s%s", choice,
-                     folder->path, all, count > 1 ? " are" : " is");
+    return error_set(err, ERR_USAGE, "--checkpoint: %s is no complete checkpoint of '%s'; %s%s",
+                     choice, folder->path, all, count > 1 ? " are" : " is");
 }
 
 static enum status choose_among(struct restore_set *set, const char *choice, uint32_t *numbers,
@@ -170,7 +170,8 @@ static enum status take(struct restore_source *source, uint64_t nth,
     }
     if (!fits_files(&set->manifest, set->files) ||
         memcmp(set->manifest.head.classes, set->classes, sizeof set->manifest.head.classes) != 0) {
-        return error_set(err, ERR_FAILED, "its manifest is of another job than that of checkpoint %u",
+        return error_set(err, ERR_FAILED,
+                         "its manifest is of another job than that of checkpoint %u",
                          set->numbers[0]);
     }
     checkpoint->serial = set->manifest.head.serial;
@@ -198,7 +199,8 @@ enum status restore_set_choose(struct restore_set *set, const struct folder *fol
     if (complete == 0) {
         return error_set(err, ERR_FAILED,
                          "'%s' holds no complete checkpoint: %zu have no manifest, so they are "
-                         "unfinished or plain files (--commit none)", folder->path, slots.count);
+                         "unfinished or plain files (--commit none)",
+                         folder->path, slots.count);
     }
     return choose_among(set, choice, slots.numbers, complete, err);
 }

@@ -12,10 +12,10 @@ struct restore_set {
     const struct folder *folder;
     const uint32_t *numbers; /* chosen; restore n reads number n mod count */
     size_t count;
-    const struct shards *shards;     /* that every manifest must fit; NULL: files are plain */
-    const struct read_files *files;  /* and these */
-    const struct payload *classes;   /* and what their payload is made of */
-    struct arena arena;              /* of the manifest under way */
+    const struct shards *shards;    /* that every manifest must fit; NULL: files are plain */
+    const struct read_files *files; /* and these */
+    const struct payload *classes;  /* and what their payload is made of */
+    struct arena arena;             /* of the manifest under way */
     struct manifest manifest;
 };
 

@@ -9,7 +9,8 @@ static void on_signal(int number) {
     stop_flag = 1;
 }
 
-/* A signal that is ignored stays so: nohup, and a shell for commands in the background, ask for it. */
+/* A signal that is ignored stays so: nohup, and a shell for commands in the background, ask for it.
+ */
 static void catch_signal(int number) {
     struct sigaction action = {.sa_handler = on_signal, .sa_flags = (int)SA_RESETHAND}, before;
     if (sigaction(number, NULL, &before) != 0 || before.sa_handler != SIG_IGN) {

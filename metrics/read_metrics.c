@@ -45,7 +45,8 @@ static const struct metric_row read_rows[] = {
     {"complete", NULL, 0, METRIC_FLAG, METRIC_NEITHER, RECORDED(read_record, complete),
      .help = "every rank read all it needs, and nothing was found wrong"},
     {"cached", NULL, 0, METRIC_FLAG, METRIC_NEITHER, RECORDED(read_record, cached),
-     .help = "more than a thousandth of it was in the page cache at the barrier; it enters no mean"},
+     .help =
+         "more than a thousandth of it was in the page cache at the barrier; it enters no mean"},
     {"verified", NULL, 0, METRIC_FLAG, METRIC_NEITHER, RECORDED(read_record, verified),
      .help = "every byte read was compared with what was written"},
     {"start_seconds", "start s", 10, METRIC_NS, METRIC_NEITHER, RECORDED(read_record, start_ns),
@@ -54,8 +55,7 @@ static const struct metric_row read_rows[] = {
      .help = "from the barrier to the last byte of the slowest rank"},
     {"slowest_rank", "by rank", 7, METRIC_COUNT, METRIC_NEITHER,
      RECORDED(read_record, slowest_rank), .help = "the rank whose time that is"},
-    {"fastest_seconds", "fastest s", 10, METRIC_NS, METRIC_LOWER,
-     RECORDED(read_record, fastest_ns),
+    {"fastest_seconds", "fastest s", 10, METRIC_NS, METRIC_LOWER, RECORDED(read_record, fastest_ns),
      .help = "the own time of the fastest rank of those that read anything"},
     {"fastest_rank", "by rank", 7, METRIC_COUNT, METRIC_NEITHER,
      RECORDED(read_record, fastest_rank), .help = "the rank whose time that is"},
@@ -69,8 +69,9 @@ static const struct metric_row read_rows[] = {
      .help = "bytes over seconds: all that is read over the slowest rank's time"},
     {"cached_bytes", "cached B", 12, METRIC_BYTES, METRIC_LOWER,
      RECORDED(read_record, cached_bytes),
-     .help = "of the files to be read, in the page cache after they were dropped from it; unknown of "
-             "a simulated drive"},
+     .help =
+         "of the files to be read, in the page cache after they were dropped from it; unknown of "
+         "a simulated drive"},
     {"verify_share", "verify %", 8, METRIC_SHARE, METRIC_LOWER, .compute = verify_share,
      .help = "time for comparing and checksums over the ranks' time; above 1 where several workers "
              "serve one rank; unknown where nothing was verified"},
@@ -99,12 +100,14 @@ static const struct metric_row statistics_rows[] = {
      RECORDED(read_statistics, stdev_seconds),
      .help = "standard deviation of the restores' times, of the population"},
     {"bytes_per_second", "GB/s", 8, METRIC_RATE, METRIC_HIGHER,
-     RECORDED(read_statistics, bytes_per_second), .help = "their bytes over the sum of their times"},
+     RECORDED(read_statistics, bytes_per_second),
+     .help = "their bytes over the sum of their times"},
     {"rank0_mean_seconds", "rank 0 s", 10, METRIC_SECONDS, METRIC_LOWER,
      RECORDED(read_statistics, rank0_mean_seconds), .help = "per restore, by rank 0's own time"},
     {"verify_share", "verify %", 8, METRIC_SHARE, METRIC_LOWER,
      RECORDED(read_statistics, verify_share),
-     .help = "time for comparing and checksums over the ranks' time; unknown where nothing was verified"},
+     .help = "time for comparing and checksums over the ranks' time; unknown where nothing was "
+             "verified"},
     {"bytes", NULL, 0, METRIC_BYTES, METRIC_NEITHER, RECORDED(read_statistics, bytes),
      .help = "read by them"},
     {"seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(read_statistics, duration_ns_sum),
@@ -112,8 +115,10 @@ static const struct metric_row statistics_rows[] = {
 };
 
 #define TABLE(table_name, table_rows, table_about)                                                 \
-    { .name = table_name, .about = table_about, .rows = table_rows,                                \
-      .count = sizeof table_rows / sizeof table_rows[0] }
+    {                                                                                              \
+        .name = table_name, .about = table_about, .rows = table_rows,                              \
+        .count = sizeof table_rows / sizeof table_rows[0]                                          \
+    }
 
 const struct metric_table metric_reads =
     TABLE("reads", read_rows, "One per restore, in the order they ran; in `reads.csv` too.");

@@ -22,8 +22,10 @@ static double spread(const struct result *result, const struct read_statistics *
 void read_statistics(const struct result *result, struct read_statistics *statistics) {
     bool verified = false;
     uint64_t rank0_ns = 0, rank_ns = 0, verify_ns = 0;
-    *statistics = (struct read_statistics){.mean_seconds = NAN, .stdev_seconds = NAN,
-                                           .rank0_mean_seconds = NAN, .bytes_per_second = NAN,
+    *statistics = (struct read_statistics){.mean_seconds = NAN,
+                                           .stdev_seconds = NAN,
+                                           .rank0_mean_seconds = NAN,
+                                           .bytes_per_second = NAN,
                                            .verify_share = NAN};
     for (uint32_t i = 0; i < result->read_count; i++) {
         const struct read_record *record = &result->reads[i];

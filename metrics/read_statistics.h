@@ -3,8 +3,8 @@
 
 #include "metrics/result.h"
 
-/* Statistics of the restores of a run that were complete and cold: none of the drive's work is in one
- * that came from the page cache. Where there is none, the doubles are NAN. */
+/* Statistics of the restores of a run that were complete and cold: none of the drive's work is in
+ * one that came from the page cache. Where there is none, the doubles are NAN. */
 struct read_statistics {
     uint32_t restores;       /* complete and cold: all below is over these */
     uint32_t cached, broken; /* complete but from the page cache, and those that did not end */

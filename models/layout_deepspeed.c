@@ -463,7 +463,8 @@ const struct layout layout_deepspeed = {
     .tensors = file_tensors,
     .tensor = file_tensor,
     .cannot_reshard =
-        "its optimizer states are flat groups that do not say which weights are in them; DeepSpeed converts them to a universal checkpoint first",
+        "its optimizer states are flat groups that do not say which weights are in them; "
+        "DeepSpeed converts them to a universal checkpoint first",
     .markers = markers,
     .marker = marker_at,
 };

@@ -173,7 +173,8 @@ const struct layout layout_dlio2 = {
     .tensors = file_tensors,
     .tensor = file_tensor,
     .cannot_reshard =
-        "its files are buffers of so many bytes, which say of no part of a weight where it belongs",
+        "its files are buffers of so many bytes, which say of no part of a weight where it "
+        "belongs",
     .about = "DLIO 2.0's int8 tensors: 1,636 GB for llama-3.1-405b at TP 4, PP 2",
     .leaves_out = "all tensors are int8: 4.03 bytes per parameter for llama-3.1-405b at TP 4, PP 2 "
                   "where a real bf16 + Adam checkpoint holds 14; no output head, no scheduler, "

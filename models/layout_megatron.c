@@ -226,7 +226,8 @@ const struct layout layout_megatron = {
     .tensors = file_tensors,
     .tensor = file_tensor,
     .cannot_reshard =
-        "its files do not say which part of a whole weight they hold, and Megatron-LM itself needs a tool to convert them",
+        "its files do not say which part of a whole weight they hold, and Megatron-LM itself "
+        "needs a tool to convert them",
     .markers = markers,
     .marker = marker_at,
 };

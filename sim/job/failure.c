@@ -27,10 +27,12 @@ void failure_note_checksum(struct failure *failure, const char *path) {
 
 static const char *op_words(enum io_op op) {
     static const char *const words[IO_OP_COUNT] = {
-        [IO_OPEN] = "open",     [IO_WRITE] = "write",   [IO_READ] = "read",
-        [IO_COPY] = "copy",     [IO_SYNC] = "fsync",    [IO_COLD] = "drop from the page cache",
-        [IO_CLOSE] = "close",   [IO_REMOVE] = "remove", [IO_RENAME] = "rename",
-        [IO_SYNC_DIR] = "sync folder of", [IO_PAUSE] = "pause",
+        [IO_OPEN] = "open",     [IO_WRITE] = "write",
+        [IO_READ] = "read",     [IO_COPY] = "copy",
+        [IO_SYNC] = "fsync",    [IO_COLD] = "drop from the page cache",
+        [IO_CLOSE] = "close",   [IO_REMOVE] = "remove",
+        [IO_RENAME] = "rename", [IO_SYNC_DIR] = "sync folder of",
+        [IO_PAUSE] = "pause",
     };
     return words[op];
 }

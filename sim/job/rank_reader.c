@@ -112,8 +112,8 @@ static void note_done(struct rank_reader *reader, const struct io_request *reque
     if (request->op == IO_READ) {
         reader->bytes += request->done_bytes;
         reader->file_bytes += request->done_bytes;
-        read_recorder_request(&restore->recorder, reader->rank, request->begin_ns,
-                              request->end_ns, request->payload_ns, request->done_bytes);
+        read_recorder_request(&restore->recorder, reader->rank, request->begin_ns, request->end_ns,
+                              request->payload_ns, request->done_bytes);
     } else if (request->op == IO_OPEN) {
         reader->opened = request->error == 0;
         read_recorder_reached(&restore->recorder, reader->rank, request->end_ns);

@@ -93,8 +93,11 @@ void range_list_finish(struct range_list *list, const struct read_files *files, 
                        const uint64_t *first, struct arena *arena, struct read_plan *out) {
     struct read_range *ranges = arena_new(arena, list->count, sizeof *ranges);
     uint64_t *rank_bytes = arena_new(arena, ranks, sizeof *rank_bytes);
-    *out = (struct read_plan){.ranks = ranks, .first = first, .ranges = ranges,
-                              .rank_bytes = rank_bytes, .needed_bytes = list->needed_bytes};
+    *out = (struct read_plan){.ranks = ranks,
+                              .first = first,
+                              .ranges = ranges,
+                              .rank_bytes = rank_bytes,
+                              .needed_bytes = list->needed_bytes};
     if (list->count > 0) {
         memcpy(ranges, list->ranges, list->count * sizeof *ranges);
     }

@@ -13,29 +13,29 @@
  * arithmetic; made before the first request. */
 
 struct read_range {
-    uint64_t file;   /* of the checkpoint */
-    uint64_t offset; /* a multiple of PAYLOAD_BLOCK */
+    uint64_t file;         /* of the checkpoint */
+    uint64_t offset;       /* a multiple of PAYLOAD_BLOCK */
     uint64_t length_bytes; /* whole blocks, but for the end of the file */
 };
 
 struct read_plan {
-    uint32_t ranks;           /* that read */
-    const uint64_t *first;    /* ranks + 1: of each rank's ranges, sorted by file and offset */
+    uint32_t ranks;        /* that read */
+    const uint64_t *first; /* ranks + 1: of each rank's ranges, sorted by file and offset */
     const struct read_range *ranges;
     const uint64_t *rank_bytes; /* what each rank reads */
-    uint64_t bytes;           /* of all ranges */
-    uint64_t needed_bytes;    /* of the tensors in them; less where ranges cover what lies between */
-    uint64_t distinct_bytes;  /* each byte counted once, however many ranks read it */
-    const uint64_t *files;    /* the files that are read, ascending; file_count of them */
+    uint64_t bytes;             /* of all ranges */
+    uint64_t needed_bytes;   /* of the tensors in them; less where ranges cover what lies between */
+    uint64_t distinct_bytes; /* each byte counted once, however many ranks read it */
+    const uint64_t *files;   /* the files that are read, ascending; file_count of them */
     uint64_t file_count;
-    uint64_t file_bytes;      /* their sizes */
+    uint64_t file_bytes; /* their sizes */
 };
 
 /* The files of a checkpoint, as much of them as reading needs to know. */
 struct read_files {
-    uint32_t ranks;         /* that wrote */
-    const uint64_t *first;  /* ranks + 1: number of each rank's first file */
-    const uint64_t *sizes;  /* of each file */
+    uint32_t ranks;        /* that wrote */
+    const uint64_t *first; /* ranks + 1: number of each rank's first file */
+    const uint64_t *sizes; /* of each file */
 };
 
 enum readers { READERS_ALL, READERS_ONE_PER_DP };
@@ -58,7 +58,8 @@ struct range_list {
     uint64_t begin; /* of the rank under way */
 };
 
-/* Widens [offset, offset + length) to whole blocks within the file. False where there are too many. */
+/* Widens [offset, offset + length) to whole blocks within the file. False where there are too many.
+ */
 bool range_list_add(struct range_list *list, const struct read_files *files, uint64_t file,
                     uint64_t offset, uint64_t length_bytes);
 /* The rank under way has all its ranges; what follows is the next one's. */

@@ -90,9 +90,10 @@ static enum status list_sources(struct reshard *reshard, struct error *err) {
     uint64_t count = count_tensors(reshard->from), file = 0;
     if (count > TENSORS_MAX) {
         char text[UNITS_TEXT], most[UNITS_TEXT];
-        return error_set(err, ERR_USAGE, "--reshard: the checkpoint has %s tensors; at most %s are "
-                                         "sorted", units_grouped(count, text),
-                         units_grouped(TENSORS_MAX, most));
+        return error_set(err, ERR_USAGE,
+                         "--reshard: the checkpoint has %s tensors; at most %s are "
+                         "sorted",
+                         units_grouped(count, text), units_grouped(TENSORS_MAX, most));
     }
     reshard->sources = mem_new(count, sizeof *reshard->sources);
     for (uint32_t rank = 0; rank < reshard->from->ranks; rank++) {
@@ -241,7 +242,8 @@ static enum found find_tensor(struct reshard *reshard, const struct tensor *want
     if (first_named(reshard, wanted, hash, &found) == reshard->count) {
         return FOUND_NOTHING;
     }
-    if (!wanted_block(reshard, wanted, &found, &block)) { /* all parts of it tell of the same whole */
+    if (!wanted_block(reshard, wanted, &found,
+                      &block)) { /* all parts of it tell of the same whole */
         return FOUND_OTHER;
     }
     uint64_t need = block_elements(&block);
@@ -268,8 +270,9 @@ static enum found find_tensor(struct reshard *reshard, const struct tensor *want
 static enum status refuse(enum found found, const char *name, uint32_t rank, struct error *err) {
     static const char *const words[] = {
         [FOUND_NOTHING] = "the checkpoint has nothing",
-        [FOUND_OTHER] = "the checkpoint has another whole: what was divided among ranks as one buffer "
-                        "cannot be divided otherwise",
+        [FOUND_OTHER] =
+            "the checkpoint has another whole: what was divided among ranks as one buffer "
+            "cannot be divided otherwise",
         [FOUND_PART] = "the checkpoint does not have every element",
     };
     if (found == FOUND_TOO_MANY) {
@@ -303,8 +306,8 @@ static enum status find_reader(struct reshard *reshard, uint32_t reader, enum re
     }
     bool leads = readers == READERS_ONE_PER_DP && plan_group_leader(reshard->to, reader) == reader;
     uint32_t stage = leads ? reshard->to->ranks / (uint32_t)reshard->to->parallelism.pp : 0;
-    for (uint32_t rank = reader; leads && rank < reader + stage && rank < reshard->to->ranks &&
-                                 status == OK; rank++) {
+    for (uint32_t rank = reader;
+         leads && rank < reader + stage && rank < reshard->to->ranks && status == OK; rank++) {
         if (plan_group_leader(reshard->to, rank) == reader) {
             status = find_rank(reshard, rank, err);
         }
@@ -325,9 +328,10 @@ enum status reshard_check_layout(const struct layout *layout, struct error *err)
                                      layouts[i]->name);
         }
     }
-    return error_set(err, ERR_USAGE, "--reshard: a checkpoint of layout %s cannot be read by another "
-                                     "parallelism: %s; %s can", layout->name,
-                     layout->cannot_reshard, can);
+    return error_set(err, ERR_USAGE,
+                     "--reshard: a checkpoint of layout %s cannot be read by another "
+                     "parallelism: %s; %s can",
+                     layout->name, layout->cannot_reshard, can);
 }
 
 enum status reshard_plan(const struct shards *from, const struct read_files *files,

@@ -51,8 +51,7 @@ void restore_file_at(const struct restore *restore, uint64_t number, struct rest
     }
     file->rank = writer_of(restore->files, number);
     file->index = number - restore->files->first[file->rank];
-    shards_file(restore->shards, file->rank, file->index, restore->checkpoint.number,
-                &file->shard);
+    shards_file(restore->shards, file->rank, file->index, restore->checkpoint.number, &file->shard);
     file->bytes = file->shard.bytes;
     file->has_sum = false;
     file->path = file->shard.path;
@@ -64,9 +63,8 @@ struct io_file restore_io_file(const struct restore *restore, const struct resto
         .path = file->path,
         .size_bytes = file->bytes,
         .stream = payload_stream(payload, restore->checkpoint.serial, file->rank, file->index),
-        .format = restore->shards != NULL
-                      ? shards_content(restore->shards, file->rank, file->index)
-                      : NULL,
+        .format = restore->shards != NULL ? shards_content(restore->shards, file->rank, file->index)
+                                          : NULL,
         .mode = IO_READING,
         .check = restore->config->verify,
     };
@@ -136,8 +134,8 @@ static void cool_file(struct restore *restore, uint64_t number, uint64_t *cached
     control(restore, IO_CLOSE);
 }
 
-/* Before the barrier: the proof that what follows comes from the drive. A file that cannot be opened
- * ends the restore here already. */
+/* Before the barrier: the proof that what follows comes from the drive. A file that cannot be
+ * opened ends the restore here already. */
 static void cool_all(struct restore *restore, struct read_record *record) {
     const struct read_plan *plan = restore->plan;
     uint64_t cached_bytes = 0;
@@ -184,10 +182,10 @@ static void run_one(struct restore *restore) {
         read_ranks(restore);
     }
     bool complete = !restore_is_over(restore);
-    const char *note = complete                       ? NULL
-                       : restore->failure.error == 0 ? "interrupted"
-                                                     : failure_text(&restore->failure, text,
-                                                                    sizeof text);
+    const char *note = complete ? NULL
+                       : restore->failure.error == 0
+                           ? "interrupted"
+                           : failure_text(&restore->failure, text, sizeof text);
     struct read_record *added = read_recorder_end(&restore->recorder, complete, note);
     added->start_ns += restore->earlier_ns;
     if (restore->each != NULL) {
@@ -207,7 +205,8 @@ static enum status fail(struct restore *restore, const char *what, struct error 
 static enum status run_all(struct restore *restore, struct error *err) {
     for (restore->nth = 0; restore->nth < restore->config->reads; restore->nth++) {
         struct error why;
-        if (restore->source->take(restore->source, restore->nth, &restore->checkpoint, &why) != OK) {
+        if (restore->source->take(restore->source, restore->nth, &restore->checkpoint, &why) !=
+            OK) {
             return fail(restore, why.text, err);
         }
         run_one(restore);
@@ -230,10 +229,9 @@ enum status restore_run(struct restore *restore, struct error *err) {
         status = error_set(err, ERR_FAILED, "%s", own.text);
     } else if (restore->nth < restore->config->reads) {
         result->outcome = RESULT_INTERRUPTED;
-        result->outcome_text =
-            arena_printf(result->arena, "interrupted in restore %llu of %llu",
-                         (unsigned long long)restore->nth + 1,
-                         (unsigned long long)restore->config->reads);
+        result->outcome_text = arena_printf(result->arena, "interrupted in restore %llu of %llu",
+                                            (unsigned long long)restore->nth + 1,
+                                            (unsigned long long)restore->config->reads);
     }
     result->elapsed_ns = restore->earlier_ns + engine_now(restore->engine);
     return status;

@@ -12,16 +12,16 @@
 
 #include <signal.h>
 
-/* Restores: simulated GPU ranks read checkpoints back, as after a failure or a restart, cold. The same
- * code reads from a real directory and from a simulated drive; only the engine differs.
+/* Restores: simulated GPU ranks read checkpoints back, as after a failure or a restart, cold. The
+ * same code reads from a real directory and from a simulated drive; only the engine differs.
  *
  *   restore_run ── restore ──┬─ cold     every file to be read leaves the page cache; what stays is
  *                            │           counted
  *                            └─ read     barrier; every rank reads its ranges (rank_reader)
  *
- * The plan of who reads what is made before (read_plan, reshard); which checkpoint is read comes from
- * a source, one restore after another. Nothing is allocated from the first request of a restore to
- * its last. */
+ * The plan of who reads what is made before (read_plan, reshard); which checkpoint is read comes
+ * from a source, one restore after another. Nothing is allocated from the first request of a
+ * restore to its last. */
 
 /* A checkpoint that can be read: with a manifest its names and checksums are taken from there, else
  * its names from the shards. */
@@ -31,8 +31,8 @@ struct restore_checkpoint {
     const struct manifest *manifest;
 };
 
-/* Which checkpoint restore number `nth` (from 0) reads; what it points at stays until the next call.
- * ERR_FAILED ends the restores. */
+/* Which checkpoint restore number `nth` (from 0) reads; what it points at stays until the next
+ * call. ERR_FAILED ends the restores. */
 struct restore_source {
     enum status (*take)(struct restore_source *source, uint64_t nth,
                         struct restore_checkpoint *checkpoint, struct error *err);
@@ -52,10 +52,11 @@ struct restore_file {
 struct restore_config {
     uint64_t reads;
     bool verify; /* compares what is read with what was written */
-    bool cold;   /* drops files from the page cache and counts what stays; not of a simulated drive */
+    bool cold; /* drops files from the page cache and counts what stays; not of a simulated drive */
 };
 
-/* A restore of which a larger part than one in so many was in the page cache was none of the drive. */
+/* A restore of which a larger part than one in so many was in the page cache was none of the drive.
+ */
 enum { RESTORE_CACHED_PART = 1000 };
 
 struct rank_reader;
@@ -66,7 +67,8 @@ struct restore {
     const struct engine_config *io;
     const struct read_plan *plan;
     const struct read_files *files;
-    const struct shards *shards; /* NULL: files are payload from end to end, and manifests name them */
+    const struct shards
+        *shards; /* NULL: files are payload from end to end, and manifests name them */
     struct restore_source *source;
     struct engine *engine;
     struct result *result;
@@ -74,7 +76,8 @@ struct restore {
     uint64_t earlier_ns; /* of the run before this engine's clock began */
     const volatile sig_atomic_t *stop;
     struct job_observer observer; /* tick alone */
-    void (*each)(void *context, const struct read_record *record); /* a restore ended; may be NULL */
+    void (*each)(void *context,
+                 const struct read_record *record); /* a restore ended; may be NULL */
     /* Its state: */
     struct read_recorder recorder;
     struct rank_reader *readers;
@@ -90,8 +93,8 @@ struct restore {
 /* Allocates everything that reading needs. The given fields are set before. */
 void restore_init(struct restore *restore);
 
-/* Runs all restores and adds them to the result. A failure or a signal sets the result's outcome, else
- * it is left alone; ERR_FAILED says what failed. */
+/* Runs all restores and adds them to the result. A failure or a signal sets the result's outcome,
+ * else it is left alone; ERR_FAILED says what failed. */
 enum status restore_run(struct restore *restore, struct error *err);
 
 /* For the restore's own files. */

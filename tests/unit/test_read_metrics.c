@@ -1,6 +1,6 @@
-/* What is said of restores: statistics, headlines, JSON, CSV, DLIO's summary and text, of a result made
- * by hand. Four restores of 2 GiB: cold 10 s (rank 0: 8 s), cold 14 s (rank 0: 10 s), one that came
- * from the page cache, one that broke. */
+/* What is said of restores: statistics, headlines, JSON, CSV, DLIO's summary and text, of a result
+ * made by hand. Four restores of 2 GiB: cold 10 s (rank 0: 8 s), cold 14 s (rank 0: 10 s), one that
+ * came from the page cache, one that broke. */
 #include "tests/unit/support.h"
 
 #include "metrics/read_recorder.h"
@@ -28,25 +28,41 @@ struct bench {
 
 static void add(struct bench *bench, uint64_t slowest_s, uint64_t rank0_s) {
     struct read_record *record = result_add_read(&bench->result);
-    *record = (struct read_record){.read = bench->result.read_count, .checkpoint = 7,
-                                   .complete = true, .verified = true,
-                                   .duration_ns = slowest_s * S, .rank0_ns = rank0_s * S,
-                                   .slowest_rank = 1, .bytes = 2 * GIB,
+    *record = (struct read_record){.read = bench->result.read_count,
+                                   .checkpoint = 7,
+                                   .complete = true,
+                                   .verified = true,
+                                   .duration_ns = slowest_s * S,
+                                   .rank0_ns = rank0_s * S,
+                                   .slowest_rank = 1,
+                                   .bytes = 2 * GIB,
                                    .rank_ns_sum = (slowest_s + rank0_s) * S,
                                    .verify_ns_sum = 3 * S};
 }
 
 static int make_bench(void **state) {
     struct bench *bench = calloc(1, sizeof *bench);
-    bench->result = (struct result){.outcome = RESULT_FAILED, .started = "2024-08-13T10:00:00Z",
-                                    .elapsed_ns = 60 * S, .arena = &bench->arena};
-    bench->result.plan = (struct result_plan){.model = "m", .layout = "fsdp", .ranks = 2, .tp = 1,
-                                              .pp = 1, .dp = 2, .scale = 1,
+    bench->result = (struct result){.outcome = RESULT_FAILED,
+                                    .started = "2024-08-13T10:00:00Z",
+                                    .elapsed_ns = 60 * S,
+                                    .arena = &bench->arena};
+    bench->result.plan = (struct result_plan){.model = "m",
+                                              .layout = "fsdp",
+                                              .ranks = 2,
+                                              .tp = 1,
+                                              .pp = 1,
+                                              .dp = 2,
+                                              .scale = 1,
                                               .checkpoint_bytes = 2 * GIB};
-    bench->result.restore = (struct result_restore){.reads = 4, .checkpoint = "newest",
-                                                    .readers = "all", .ranks = 2, .files = 2,
-                                                    .bytes = 2 * GIB, .needed_bytes = 2 * GIB,
-                                                    .distinct_bytes = 2 * GIB, .verify = true};
+    bench->result.restore = (struct result_restore){.reads = 4,
+                                                    .checkpoint = "newest",
+                                                    .readers = "all",
+                                                    .ranks = 2,
+                                                    .files = 2,
+                                                    .bytes = 2 * GIB,
+                                                    .needed_bytes = 2 * GIB,
+                                                    .distinct_bytes = 2 * GIB,
+                                                    .verify = true};
     add(bench, 10, 8);
     add(bench, 14, 10);
     add(bench, 1, 1);
@@ -54,7 +70,8 @@ static int make_bench(void **state) {
     bench->result.reads[2].cached_bytes = 2 * GIB;
     add(bench, 3, 3);
     bench->result.reads[3].complete = false;
-    bench->result.reads[3].note = "read 'a, b' at byte 7: not the bytes that were written (EBADMSG)";
+    bench->result.reads[3].note =
+        "read 'a, b' at byte 7: not the bytes that were written (EBADMSG)";
     *state = bench;
     return 0;
 }
@@ -225,8 +242,13 @@ static void recorded(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(statistics_of_cold_ones), CASE(no_cold_one),  CASE(not_verified), CASE(two_headlines),
-        CASE(written_down),            CASE(in_text),      CASE(recorded),
+        CASE(statistics_of_cold_ones),
+        CASE(no_cold_one),
+        CASE(not_verified),
+        CASE(two_headlines),
+        CASE(written_down),
+        CASE(in_text),
+        CASE(recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -173,8 +173,13 @@ struct fixture {
 
 static struct plan_request request_of(const char *model, const char *layout, uint64_t tp,
                                       uint64_t pp, uint64_t dp) {
-    return (struct plan_request){.model = model, .layout = layout, .tp = tp, .pp = pp, .dp = dp,
-                                 .zero_stage = PLAN_ZERO_DEFAULT, .scale = 1};
+    return (struct plan_request){.model = model,
+                                 .layout = layout,
+                                 .tp = tp,
+                                 .pp = pp,
+                                 .dp = dp,
+                                 .zero_stage = PLAN_ZERO_DEFAULT,
+                                 .scale = 1};
 }
 
 static enum status make(struct fixture *fixture, const struct plan_request *from,
@@ -198,8 +203,7 @@ static void check(struct fixture *fixture, enum readers readers) {
     learn(twin, &fixture->shards);
     check_ranges(&fixture->plan, &fixture->files);
     for (uint32_t rank = 0; rank < fixture->to.ranks; rank++) {
-        uint32_t reader =
-            readers == READERS_ALL ? rank : plan_group_leader(&fixture->to, rank);
+        uint32_t reader = readers == READERS_ALL ? rank : plan_group_leader(&fixture->to, rank);
         check_rank(twin, &fixture->to, &fixture->plan, rank, reader);
         if (reader != rank) {
             assert_int_equal(fixture->plan.rank_bytes[rank], 0);
@@ -274,8 +278,8 @@ static void padded_vocabulary(void **state) {
     arena_fini(&fixture.arena);
 }
 
-/* A part of a bucket says which bucket it is of, so the ranks it is divided among may be others; but
- * not which weights are in it, so that nothing else may change. */
+/* A part of a bucket says which bucket it is of, so the ranks it is divided among may be others;
+ * but not which weights are in it, so that nothing else may change. */
 static void buckets(void **state) {
     (void)state;
     struct plan_request from = request_of(model_path, "megatron-dist", 2, 1, 4);
@@ -295,7 +299,8 @@ static void layouts_that_cannot(void **state) {
     }
     struct plan_request from = request_of(model_path, "fsdp", 1, 1, 4);
     from.subset_ranks = 2;
-    refused(&from, request_of(model_path, "fsdp", 1, 1, 2), "raw", "which rank 0 would need, the checkpoint");
+    refused(&from, request_of(model_path, "fsdp", 1, 1, 2), "raw",
+            "which rank 0 would need, the checkpoint");
 }
 
 /* How little is read. Rows that are cut are one run of bytes; a reader of dcp takes whole items. */
@@ -303,13 +308,15 @@ static void how_much(void **state) {
     (void)state;
     struct plan_request from = request_of(model_path, "hf", 1, 1, 1);
     struct fixture fixture;
-    assert_int_equal(make(&fixture, &from, request_of(model_path, "hf", 1, 1, 3), "safetensors",
-                          READERS_ALL), OK);
+    assert_int_equal(
+        make(&fixture, &from, request_of(model_path, "hf", 1, 1, 3), "safetensors", READERS_ALL),
+        OK);
     assert_true(fixture.plan.needed_bytes == 3 * fixture.from.checkpoint_bytes);
     assert_true(fixture.plan.distinct_bytes <= fixture.shards.checkpoint_bytes);
     arena_fini(&fixture.arena);
     assert_int_equal(make(&fixture, &from, request_of(model_path, "hf", 1, 1, 3), "safetensors",
-                          READERS_ONE_PER_DP), OK);
+                          READERS_ONE_PER_DP),
+                     OK);
     assert_true(fixture.plan.bytes <= fixture.shards.checkpoint_bytes);
     arena_fini(&fixture.arena);
     from = request_of("llama-3.1-8b", "fsdp", 1, 1, 2);
@@ -324,7 +331,8 @@ static void how_much(void **state) {
     arena_fini(&fixture.arena);
 }
 
-/* Each rank of a scaled model rounds for itself, so wholes differ; then everything is still read. */
+/* Each rank of a scaled model rounds for itself, so wholes differ; then everything is still read.
+ */
 static void scaled(void **state) {
     static const uint64_t new_tp[] = {1, 2, 4, 8};
     (void)state;
@@ -374,7 +382,8 @@ static void random_cases(void **state) {
         if (status == OK) {
             done++;
             check(&fixture, readers);
-        } else { /* a parallelism that does not go with the model, never a tensor that is not found */
+        } else { /* a parallelism that does not go with the model, never a tensor that is not found
+                  */
             assert_null(strstr(fixture.err.text, "--reshard: of"));
         }
         arena_fini(&fixture.arena);
@@ -411,9 +420,10 @@ static void reading_back(void **state) {
     check_ranges(plan, files);
     assert_int_equal(plan->bytes, fixture.from.checkpoint_bytes);
     for (uint32_t rank = 0; rank < 6; rank++) { /* DLIO counts rank = dp * 2 + tp here */
-        uint64_t want = rank >= 2 ? 0 : fixture.from.shares[rank].bytes +
-                                            fixture.from.shares[rank + 2].bytes +
-                                            fixture.from.shares[rank + 4].bytes;
+        uint64_t want = rank >= 2 ? 0
+                                  : fixture.from.shares[rank].bytes +
+                                        fixture.from.shares[rank + 2].bytes +
+                                        fixture.from.shares[rank + 4].bytes;
         assert_int_equal(plan->rank_bytes[rank], want);
     }
     arena_fini(&fixture.arena);
@@ -450,11 +460,16 @@ static int remove_model(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(data_parallel),       cmocka_unit_test(tensor_parallel),
-        cmocka_unit_test(padded_vocabulary),   cmocka_unit_test(buckets),
-        cmocka_unit_test(layouts_that_cannot), cmocka_unit_test(how_much),
-        cmocka_unit_test(scaled),              cmocka_unit_test(random_cases),
-        cmocka_unit_test(reading_back),        cmocka_unit_test(group_leaders),
+        cmocka_unit_test(data_parallel),
+        cmocka_unit_test(tensor_parallel),
+        cmocka_unit_test(padded_vocabulary),
+        cmocka_unit_test(buckets),
+        cmocka_unit_test(layouts_that_cannot),
+        cmocka_unit_test(how_much),
+        cmocka_unit_test(scaled),
+        cmocka_unit_test(random_cases),
+        cmocka_unit_test(reading_back),
+        cmocka_unit_test(group_leaders),
     };
     return cmocka_run_group_tests(tests, write_model, remove_model);
 }

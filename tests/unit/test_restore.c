@@ -1,5 +1,5 @@
-/* Restores on an engine in memory: cold first, then all ranks at once; what is recorded, what is found
- * wrong, and how they end. */
+/* Restores on an engine in memory: cold first, then all ranks at once; what is recorded, what is
+ * found wrong, and how they end. */
 #include "tests/unit/support.h"
 
 #include "base/units.h"
@@ -23,9 +23,9 @@ struct bench {
     struct restore restore;
     struct error err;
     volatile sig_atomic_t stop;
-    uint64_t told;      /* restores that `each` was told of */
-    uint64_t bad_take;  /* the source fails at this one, from 1 */
-    bool named;         /* it has no manifest: shards name the files */
+    uint64_t told;     /* restores that `each` was told of */
+    uint64_t bad_take; /* the source fails at this one, from 1 */
+    bool named;        /* it has no manifest: shards name the files */
 };
 
 static enum status take(struct restore_source *source, uint64_t nth,
@@ -34,8 +34,8 @@ static enum status take(struct restore_source *source, uint64_t nth,
     if (nth + 1 == bench->bad_take) {
         return error_set(err, ERR_FAILED, "its manifest is gone");
     }
-    *checkpoint = (struct restore_checkpoint){.number = 5, .serial = 9,
-                                              .manifest = bench->named ? NULL : &bench->manifest};
+    *checkpoint = (struct restore_checkpoint){
+        .number = 5, .serial = 9, .manifest = bench->named ? NULL : &bench->manifest};
     return OK;
 }
 
@@ -48,15 +48,19 @@ static void tell(void *context, const struct read_record *record) {
 static void make_manifest(struct bench *bench) {
     const struct shards *shards = &bench->shards;
     bench->manifest.head.files = shards->files;
-    bench->manifest.entries = arena_new(&bench->arena, shards->files, sizeof(struct manifest_entry));
+    bench->manifest.entries =
+        arena_new(&bench->arena, shards->files, sizeof(struct manifest_entry));
     uint64_t nth = 0;
     for (uint32_t rank = 0; rank < shards->ranks; rank++) {
         for (uint64_t i = 0; i < shards->shares[rank].files; i++, nth++) {
             struct shard_file file;
             shards_file(shards, rank, i, 5, &file);
             bench->manifest.entries[nth] =
-                (struct manifest_entry){.rank = rank, .index = i, .bytes = file.bytes,
-                                        .sum = file.bytes, .has_sum = true,
+                (struct manifest_entry){.rank = rank,
+                                        .index = i,
+                                        .bytes = file.bytes,
+                                        .sum = file.bytes,
+                                        .has_sum = true,
                                         .path = arena_text(&bench->arena, file.path)};
             struct fake_file *there = &bench->fake->files[bench->fake->file_count++];
             snprintf(there->path, sizeof there->path, "%s", file.path);
@@ -68,8 +72,12 @@ static void make_manifest(struct bench *bench) {
 /* Four ranks with files of some KB to some hundred KB. */
 static int make_bench(void **state) {
     struct bench *bench = calloc(1, sizeof *bench);
-    struct plan_request request = {.model = "llama-2-7b", .layout = "dlio2", .tp = 2, .pp = 2,
-                                   .scale = 4e-4, .zero_stage = PLAN_ZERO_DEFAULT};
+    struct plan_request request = {.model = "llama-2-7b",
+                                   .layout = "dlio2",
+                                   .tp = 2,
+                                   .pp = 2,
+                                   .scale = 4e-4,
+                                   .zero_stage = PLAN_ZERO_DEFAULT};
     assert_int_equal(plan_build(&request, &bench->arena, &bench->plan, &bench->err), OK);
     assert_int_equal(bench->plan.ranks, RANKS);
     shards_raw(&bench->plan, &bench->arena, &bench->shards);
@@ -77,7 +85,9 @@ static int make_bench(void **state) {
     read_plan_back(&bench->files, &bench->plan, READERS_ALL, 0, &bench->arena, &bench->read_plan);
     bench->source.take = take;
     bench->config = (struct restore_config){.reads = 2, .verify = true, .cold = true};
-    bench->io = (struct engine_config){.ranks = RANKS, .chunk_bytes = CHUNK, .queue_depth = DEPTH,
+    bench->io = (struct engine_config){.ranks = RANKS,
+                                       .chunk_bytes = CHUNK,
+                                       .queue_depth = DEPTH,
                                        .payload = {.seed = 1, .compressible = 1, .dedupe = 1}};
     bench->fake = fake_open(UINT64_C(1) << 40);
     bench->fake->stop = &bench->stop;
@@ -105,12 +115,18 @@ static size_t count_events(const struct bench *bench, enum io_op op) {
 }
 
 static enum status run(struct bench *bench) {
-    bench->restore = (struct restore){.config = &bench->config, .io = &bench->io,
-                                      .plan = &bench->read_plan, .files = &bench->files,
-                                      .shards = &bench->shards, .source = &bench->source,
-                                      .engine = &bench->fake->base, .result = &bench->result,
-                                      .arena = &bench->arena, .stop = &bench->stop,
-                                      .observer = {.context = bench}, .each = tell};
+    bench->restore = (struct restore){.config = &bench->config,
+                                      .io = &bench->io,
+                                      .plan = &bench->read_plan,
+                                      .files = &bench->files,
+                                      .shards = &bench->shards,
+                                      .source = &bench->source,
+                                      .engine = &bench->fake->base,
+                                      .result = &bench->result,
+                                      .arena = &bench->arena,
+                                      .stop = &bench->stop,
+                                      .observer = {.context = bench},
+                                      .each = tell};
     restore_init(&bench->restore);
     size_t used = bench->arena.used_bytes;
     enum status status = restore_run(&bench->restore, &bench->err);
@@ -265,9 +281,14 @@ static void part_of_a_file(void **state) {
     uint64_t first[] = {0, 3, 3, 3, 3}, files[] = {0, 1}, rank_bytes[RANKS] = {0};
     struct read_range ranges[] = {{0, 4096, 4096}, {0, 12288, 8192}, {1, 0, 4096}};
     assert_true(bench->files.sizes[0] > 20480 && bench->files.sizes[1] > 4096);
-    bench->read_plan = (struct read_plan){.ranks = RANKS, .first = first, .ranges = ranges,
-                                          .rank_bytes = rank_bytes, .bytes = 16384,
-                                          .files = files, .file_count = 2, .file_bytes = 1 << 20};
+    bench->read_plan = (struct read_plan){.ranks = RANKS,
+                                          .first = first,
+                                          .ranges = ranges,
+                                          .rank_bytes = rank_bytes,
+                                          .bytes = 16384,
+                                          .files = files,
+                                          .file_count = 2,
+                                          .file_bytes = 1 << 20};
     rank_bytes[0] = 16384;
     bench->manifest.entries[0].sum = bench->manifest.entries[1].sum = 0;
     bench->config.reads = 1;
@@ -320,9 +341,9 @@ static void shifted(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        CASE(cold_then_read), CASE(without_cache),  CASE(what_was_cached), CASE(wrong_bytes),
-        CASE(too_short),      CASE(io_error),       CASE(not_there),       CASE(wrong_checksum),
-        CASE(part_of_a_file), CASE(no_manifest),    CASE(interrupted),     CASE(shifted),
+        CASE(cold_then_read), CASE(without_cache), CASE(what_was_cached), CASE(wrong_bytes),
+        CASE(too_short),      CASE(io_error),      CASE(not_there),       CASE(wrong_checksum),
+        CASE(part_of_a_file), CASE(no_manifest),   CASE(interrupted),     CASE(shifted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
