@@ -38,7 +38,8 @@ enum status strategy_plan(struct spec *spec, const struct shards *shards, bool s
     if (check_settings(spec, err) != OK) {
         return err->status;
     }
-    spec->io.copies = spec->io.memory_given = spec->job.mode == JOB_ASYNC;
+    spec->io.copies = spec->job.mode == JOB_ASYNC;
+    spec->io.memory_given = spec->io.copies && spec->read == 0; /* restores need buffers */
     if (spec->job.mode != JOB_ASYNC) {
         return OK;
     }
