@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "base/units.h"
 #include "io/engines.h"
+#include "io/memory_limit.h"
 #include "io/shim_faults.h"
 #include "io/shim_quota.h"
 
@@ -56,6 +57,27 @@ static enum status check_config(const struct engine_config *config, struct error
     return config->faults == NULL ? OK : shim_faults_check(config->faults, err);
 }
 
+/* Contexts of high levels may take more memory than all buffers do. */
+static enum status check_codec(const struct engine_ops *ops, const struct engine_config *config,
+                               struct error *err) {
+    char need[UNITS_TEXT], have[UNITS_TEXT];
+    if (config->codec.kind == CODEC_NONE) {
+        return OK;
+    }
+    if (ops->buffer_bytes == NULL) {
+        return error_set(err, ERR_USAGE, "--codec: engine '%s' writes nothing, so there is nothing "
+                                         "to compress; none is allowed", ops->name);
+    }
+    uint64_t bytes = ops->buffer_bytes(config), available = memory_limit_available();
+    if (bytes > available) {
+        return error_set(err, ERR_USAGE,
+                         "--codec: %u ranks take %s of memory for buffers and zstd's contexts, %s "
+                         "are available; use fewer ranks, a smaller --chunk or a lower level",
+                         config->ranks, units_gib(bytes, need), units_gib(available, have));
+    }
+    return OK;
+}
+
 enum status engine_open(const char *name, const struct engine_config *config,
                         struct engine **engine, struct error *err) {
     const struct engine_ops *ops = engine_find(name);
@@ -64,6 +86,7 @@ enum status engine_open(const char *name, const struct engine_config *config,
     }
     struct engine *opened = NULL;
     enum status status = check_config(config, err);
+    status = status == OK ? check_codec(ops, config, err) : status;
     if (status == OK) {
         status = ops->open(config, &opened, err);
     }

@@ -3,9 +3,11 @@
 
 #include "base/error.h"
 #include "base/facts.h"
+#include "io/codec.h"
 #include "io/folder.h"
 #include "io/format.h"
 #include "io/payload.h"
+#include "io/seek_table.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +32,14 @@
  *    file's end. A literal may have any length but, outside plain files, has its blocks for itself:
  *    what is left of its last block becomes zero.
  * 7. The bytes of a rank's writes are made one after the other, in the order of submission, and so are
- *    those of its copies: a format's checksums depend on it. */
+ *    those of its copies: a format's checksums depend on it.
+ * 8. With a codec in the configuration, files that are not plain are compressed (io/codec.h). Offsets
+ *    and lengths of content stay those of the file as it is read in the end, and each request is one
+ *    window: a multiple of chunk_bytes, and chunk_bytes long unless it ends the file. Windows are
+ *    written from front to back, each behind the one before; a file of no bytes has one of no bytes.
+ *    A literal goes where it says among the stored bytes. Nothing is preallocated, since nobody knows
+ *    how long the file becomes, and by its sync or close it ends where the last write did. Opening for
+ *    IO_READING reads the seek table: EBADMSG where it does not fit the file. */
 
 enum io_op {
     IO_OPEN,     /* opens request->file as file->mode says, preallocating if configured */
@@ -65,12 +74,16 @@ struct io_file {
     enum io_mode mode;
     bool plain;          /* a small file of text (manifest): buffered, never preallocated */
     bool check;          /* IO_READ compares what it reads with what was written */
+    /* Of a compressed file that is written: room for its windows; the engine enters them. NULL for
+     * reading: then the engine has one of its own while the file is open. */
+    struct seek_table *table;
     /* The engine's: */
     uint64_t sum;        /* checksum over all content written, copied or read without an error, but for
                             literals and memory that is written; updated before wait returns */
     int fd, fd_slot;
     bool direct;         /* opened with O_DIRECT */
-    bool tail_padded;    /* the last block was written whole and is to be cut to size_bytes */
+    bool cut;            /* it may be longer than it is to be in the end: cut at its sync or close */
+    uint64_t stored_bytes; /* of a compressed file: where the furthest write ended */
     void *engine_data;
 };
 
@@ -90,8 +103,10 @@ struct io_request {
                               EBADMSG: not what was written, done_bytes counts what is right */
     bool short_write;      /* the kernel took less than asked without an error */
     uint64_t done_bytes;
+    uint64_t stored_bytes; /* that the drive took or gave for them: done_bytes but for a codec */
     uint64_t begin_ns, end_ns; /* around the system call, payload not included */
     uint64_t payload_ns;   /* time the worker spent making, or comparing, content and checksum */
+    uint64_t compress_ns;  /* and its CPU time for compressing or decompressing */
     /* The engine's: */
     struct io_request *next;
     uint64_t sum;
@@ -111,9 +126,10 @@ struct engine_config {
     bool preallocate;
     bool sync;             /* IO_SYNC will come: buffered writes may be pushed out early */
     bool copies;           /* IO_COPY will come: no write holds one up */
-    bool memory_given;     /* writes, reads and copies bring their memory: no buffers are needed */
+    bool memory_given;     /* content of writes, reads and copies brings its memory: no buffers for it */
     struct payload payload;
     struct payload classes[FORMAT_CLASSES]; /* of files with a format: payload, class by class */
+    struct codec_choice codec; /* of files that are not plain */
     const struct folder *folder; /* NULL for engines that reach no directory */
     uint64_t quota_bytes;  /* shim: ENOSPC when more than this is held; 0: none */
     const char *faults;    /* shim: see shim_faults.h; NULL: none */
@@ -140,7 +156,7 @@ struct engine_ops {
     void (*facts)(struct engine *engine, struct facts *facts);
     /* Nothing may be under way. */
     void (*close)(struct engine *engine);
-    /* Memory that its buffers take under this configuration; NULL: none. */
+    /* Memory that its buffers, and a codec's contexts, take under this configuration; NULL: none. */
     uint64_t (*buffer_bytes)(const struct engine_config *config);
 };
 
@@ -162,8 +178,15 @@ enum status engine_open(const char *name, const struct engine_config *config,
 enum status engine_wrap(const struct engine_config *config, struct engine **engine,
                         struct error *err);
 
-/* Memory the engine's buffers take under this configuration: at most ranks x queue depth x chunk. */
+/* Memory the engine's buffers take under this configuration: at most ranks x queue depth x chunk, and
+ * with a codec as many buffers for what is stored, and a context for every worker. */
 uint64_t engine_buffer_bytes(const char *name, const struct engine_config *config);
+
+/* Whether a file is compressed under this configuration. */
+static inline bool engine_compresses(const struct engine_config *config,
+                                     const struct io_file *file) {
+    return config->codec.kind != CODEC_NONE && !file->plain;
+}
 
 static inline void engine_submit(struct engine *engine, struct io_request *request) {
     engine->ops->submit(engine, request);

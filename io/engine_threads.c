@@ -7,6 +7,7 @@
  * one only keeps the queue from running dry between two writes. Copies, where they will come, have a
  * second thread for each rank. */
 #include "io/engines.h"
+#include "io/perform_codec.h"
 #include "io/worker_engine.h"
 
 #include "base/check.h"
@@ -17,7 +18,7 @@ struct threads_engine;
 struct writer {
     struct threads_engine *engine;
     struct mailbox queue;
-    void *buffer; /* NULL: requests bring their memory */
+    struct perform_tools tools;
     uv_thread_t thread;
 };
 
@@ -34,7 +35,7 @@ static void writer_main(void *argument) {
         struct io_request *request = mailbox_take(&writer->queue, UINT64_MAX);
         while (request != NULL) {
             struct io_request *next = request->next;
-            perform_request(&engine->perform, request, writer->buffer);
+            perform_request(&engine->perform, request, &writer->tools);
             mailbox_put(&engine->done, request);
             request = next;
         }
@@ -48,6 +49,7 @@ static void stop_writers(struct threads_engine *engine, uint32_t count) {
     for (uint32_t i = 0; i < count; i++) {
         uv_thread_join(&engine->writers[i].thread);
         mailbox_fini(&engine->writers[i].queue);
+        codec_close(engine->writers[i].tools.codec);
     }
 }
 
@@ -55,12 +57,15 @@ static enum status start_writers(struct threads_engine *engine, struct error *er
     for (uint32_t i = 0; i < engine->writer_count; i++) {
         struct writer *writer = &engine->writers[i];
         writer->engine = engine;
+        const struct engine_config *config = &engine->worker.perform.config;
         const struct buffer_pool *buffers = &engine->worker.buffers;
-        writer->buffer = i < buffers->count ? buffer_at(buffers, i) : NULL;
+        writer->tools.buffer = i < buffers->count ? buffer_at(buffers, i) : NULL;
+        writer->tools.codec = i < config->ranks ? perform_codec_new(config) : NULL;
         mailbox_init(&writer->queue);
         enum status status = worker_start(&writer->thread, writer_main, writer, err);
         if (status != OK) {
             mailbox_fini(&writer->queue);
+            codec_close(writer->tools.codec);
             stop_writers(engine, i);
             return error_wrap(err, "--ranks: thread %u of %u", i + 1, engine->writer_count);
         }
@@ -113,7 +118,7 @@ static void threads_close(struct engine *base) {
 }
 
 static uint64_t threads_buffer_bytes(const struct engine_config *config) {
-    return config->memory_given ? 0 : config->ranks * config->chunk_bytes;
+    return config->ranks * (perform_buffer_bytes(config) + perform_codec_bytes(config));
 }
 
 const struct engine_ops engine_threads = {

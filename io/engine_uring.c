@@ -7,6 +7,7 @@
  *
  * A worker with nothing to do sleeps in the ring; a poll on an eventfd wakes it for its inbox. */
 #include "io/engines.h"
+#include "io/perform_codec.h"
 #include "io/worker_engine.h"
 
 #include "base/check.h"
@@ -31,6 +32,7 @@ struct uring_engine;
 struct uring_slot {
     struct io_request *request;
     struct perform_write write;
+    struct perform_read read;
     uint8_t *buffer; /* NULL: requests bring their memory */
     uint32_t index; /* of the buffer among the registered ones */
     struct uring_slot *next_free;
@@ -49,6 +51,7 @@ struct uring_worker {
     struct io_request *backlog; /* taken from the inbox, not begun */
     uint32_t slot_count, under_way;
     struct uring_slot *slots, *free_slots;
+    struct codec *codec;     /* NULL where nothing is compressed */
     uint64_t prepared_bytes; /* in the ring's queue, not handed to the kernel */
 };
 
@@ -80,40 +83,61 @@ static void arm_wake(struct uring_worker *worker) {
     io_uring_sqe_set_data(sqe, NULL);
 }
 
+static struct perform_tools tools_of(const struct uring_worker *worker,
+                                     const struct uring_slot *slot) {
+    return (struct perform_tools){slot->buffer, worker->codec};
+}
+
+/* Whether bytes lie in the slot's own memory, which the ring knows. */
+static bool is_registered(const struct uring_worker *worker, const struct uring_slot *slot,
+                          const void *bytes) {
+    uint64_t room = worker->engine->worker.buffers.chunk_bytes;
+    return worker->buffers_registered && (uintptr_t)bytes - (uintptr_t)slot->buffer < room;
+}
+
 static void begin_write(struct uring_worker *worker, struct uring_slot *slot) {
     struct perform *perform = &worker->engine->worker.perform;
     struct io_request *request = slot->request;
-    slot->write = perform_prepare_write(perform, request, slot->buffer);
+    struct perform_tools tools = tools_of(worker, slot);
+    slot->write = perform_prepare_write(perform, request, &tools);
     struct io_uring_sqe *sqe = next_sqe(worker);
     int fd = request->file->fd;
-    unsigned length = (unsigned)slot->write.length_bytes;
-    if (worker->buffers_registered && slot->write.bytes == slot->buffer) {
-        io_uring_prep_write_fixed(sqe, fd, slot->buffer, length, request->offset, (int)slot->index);
+    const struct perform_write *write = &slot->write;
+    unsigned length = (unsigned)write->length_bytes;
+    if (is_registered(worker, slot, write->bytes)) {
+        io_uring_prep_write_fixed(sqe, fd, write->bytes, length, write->offset, (int)slot->index);
     } else {
-        io_uring_prep_write(sqe, fd, slot->write.bytes, length, request->offset);
+        io_uring_prep_write(sqe, fd, write->bytes, length, write->offset);
     }
-    sqe->rw_flags = slot->write.flags;
+    sqe->rw_flags = write->flags;
     io_uring_sqe_set_data(sqe, slot);
     worker->prepared_bytes += length;
     request->begin_ns = perform_now(perform);
 }
 
-static void begin_read(struct uring_worker *worker, struct uring_slot *slot) {
+/* False, with the request's error set, where there is nothing to read. */
+static bool begin_read(struct uring_worker *worker, struct uring_slot *slot) {
     struct perform *perform = &worker->engine->worker.perform;
     struct io_request *request = slot->request;
-    void *bytes = perform_read_buffer(request, slot->buffer);
+    struct perform_tools tools = tools_of(worker, slot);
+    slot->read = perform_prepare_read(perform, request, &tools);
+    const struct perform_read *read = &slot->read;
+    request->begin_ns = request->end_ns = perform_now(perform);
+    if (read->error != 0) {
+        perform_settle_read(perform, request, read, &tools, -read->error);
+        return false;
+    }
     struct io_uring_sqe *sqe = next_sqe(worker);
     int fd = request->file->fd;
-    unsigned length = (unsigned)perform_read_length(request);
-    if (worker->buffers_registered && bytes == slot->buffer) {
-        io_uring_prep_read_fixed(sqe, fd, bytes, length, request->offset, (int)slot->index);
+    unsigned length = (unsigned)read->length_bytes;
+    if (is_registered(worker, slot, read->bytes)) {
+        io_uring_prep_read_fixed(sqe, fd, read->bytes, length, read->offset, (int)slot->index);
     } else {
-        io_uring_prep_read(sqe, fd, bytes, length, request->offset);
+        io_uring_prep_read(sqe, fd, read->bytes, length, read->offset);
     }
     io_uring_sqe_set_data(sqe, slot);
     worker->prepared_bytes += length;
-    request->sum = 0;
-    request->begin_ns = perform_now(perform);
+    return true;
 }
 
 /* fsync through the ring. False, with the request's error set, where it cannot even begin. */
@@ -141,11 +165,13 @@ static void begin_in_ring(struct uring_worker *worker, struct io_request *reques
     struct uring_slot *slot = worker->free_slots;
     worker->free_slots = slot->next_free;
     slot->request = request;
+    bool begun = true;
     if (request->op == IO_WRITE) {
         begin_write(worker, slot);
-    } else if (request->op == IO_READ) {
-        begin_read(worker, slot);
-    } else if (!begin_sync(worker, slot)) {
+    } else {
+        begun = request->op == IO_READ ? begin_read(worker, slot) : begin_sync(worker, slot);
+    }
+    if (!begun) {
         free_slot(worker, slot);
         put_done(worker, request);
         return;
@@ -155,6 +181,7 @@ static void begin_in_ring(struct uring_worker *worker, struct io_request *reques
 
 /* Begins the next request of the backlog; false where there is none, or no buffer for it. */
 static bool begin_next(struct uring_worker *worker) {
+    static const struct perform_tools no_tools = {0}; /* what needs some goes through the ring */
     struct io_request *request = worker->backlog;
     if (request == NULL) {
         return false;
@@ -168,7 +195,7 @@ static bool begin_next(struct uring_worker *worker) {
     if (in_ring) {
         begin_in_ring(worker, request);
     } else {
-        perform_request(&worker->engine->worker.perform, request, NULL);
+        perform_request(&worker->engine->worker.perform, request, &no_tools);
         put_done(worker, request);
     }
     return true;
@@ -183,8 +210,8 @@ static void end_slot(struct uring_worker *worker, struct uring_slot *slot, int r
     if (request->op == IO_WRITE) {
         perform_settle_write(perform, request, &slot->write, result);
     } else if (request->op == IO_READ) {
-        void *bytes = perform_read_buffer(request, slot->buffer);
-        perform_settle_read(perform, request, bytes, result);
+        struct perform_tools tools = tools_of(worker, slot);
+        perform_settle_read(perform, request, &slot->read, &tools, result);
     } else {
         request->error = result < 0 ? -result : 0;
         perform_after_sync(request->file);
@@ -297,6 +324,7 @@ static void fini_worker(struct uring_worker *worker) {
     close(worker->wake_fd);
     io_uring_queue_exit(&worker->ring);
     mailbox_fini(&worker->inbox);
+    codec_close(worker->codec);
     mem_free(worker->slots);
 }
 
@@ -313,6 +341,7 @@ static enum status open_worker(struct uring_worker *worker, uint32_t first_buffe
     CHECK(worker->wake_fd >= 0);
     mailbox_init(&worker->inbox);
     init_slots(worker, first_buffer);
+    worker->codec = perform_codec_new(&worker->engine->worker.perform.config);
     worker->buffers_registered = register_buffers(worker);
     enum status status = worker_start(&worker->thread, worker_main, worker, err);
     if (status != OK) {
@@ -356,11 +385,15 @@ static enum status open_workers(struct uring_engine *engine, const struct engine
     return OK;
 }
 
+static uint32_t workers_for(const struct engine_config *config) {
+    uint32_t cpus = uv_available_parallelism();
+    return config->ranks < cpus ? config->ranks : cpus;
+}
+
 static enum status uring_open(const struct engine_config *config, struct engine **opened,
                               struct error *err) {
     struct uring_engine *engine = mem_new(1, sizeof *engine);
-    uint32_t cpus = uv_available_parallelism();
-    engine->worker_count = config->ranks < cpus ? config->ranks : cpus;
+    engine->worker_count = workers_for(config);
     enum status status =
         worker_engine_init(&engine->worker, &engine_uring, config, config->queue_depth, err);
     if (status != OK) {
@@ -412,7 +445,8 @@ static void uring_close(struct engine *base) {
 }
 
 static uint64_t uring_buffer_bytes(const struct engine_config *config) {
-    return config->memory_given ? 0 : config->ranks * config->queue_depth * config->chunk_bytes;
+    return config->ranks * config->queue_depth * perform_buffer_bytes(config) +
+           workers_for(config) * perform_codec_bytes(config);
 }
 
 const struct engine_ops engine_uring = {

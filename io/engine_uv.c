@@ -7,7 +7,7 @@
 #include "io/buffer.h"
 #include "io/engines.h"
 #include "io/pauses.h"
-#include "io/perform.h"
+#include "io/perform_codec.h"
 
 #include "base/check.h"
 #include "base/memory.h"
@@ -24,7 +24,7 @@ struct pool_engine;
 struct pool_rank {
     uv_work_t work;
     struct pool_engine *engine;
-    void *buffer;                    /* NULL: requests bring their memory */
+    struct perform_tools tools;      /* one request at a time, so one context too */
     struct io_request *current;      /* in the pool; the pool thread's until after_work */
     struct io_request *first, *last; /* waiting for it */
 };
@@ -62,7 +62,7 @@ static struct io_request *take_first(struct io_request **first) {
 
 static void work(uv_work_t *job) {
     struct pool_rank *rank = job->data;
-    perform_request(&rank->engine->perform, rank->current, rank->buffer);
+    perform_request(&rank->engine->perform, rank->current, &rank->tools);
 }
 
 static void begin_next(struct pool_rank *rank);
@@ -109,8 +109,8 @@ static enum status pool_open(const struct engine_config *config, struct engine *
     struct pool_engine *engine = mem_new(1, sizeof *engine);
     engine->base.ops = &engine_uv;
     enum status status = perform_init(&engine->perform, config, err);
-    if (status == OK && !config->memory_given) {
-        status = buffer_open(&engine->buffers, config->ranks, 1, config->chunk_bytes, err);
+    if (status == OK && perform_buffer_bytes(config) > 0) {
+        status = buffer_open(&engine->buffers, config->ranks, 1, perform_buffer_bytes(config), err);
     }
     int failed = status == OK ? uv_loop_init(&engine->loop) : 0;
     if (failed != 0) {
@@ -129,7 +129,8 @@ static enum status pool_open(const struct engine_config *config, struct engine *
         struct pool_rank *rank = &engine->ranks[i];
         rank->engine = engine;
         rank->work.data = rank;
-        rank->buffer = i < engine->buffers.count ? buffer_at(&engine->buffers, i) : NULL;
+        rank->tools.buffer = i < engine->buffers.count ? buffer_at(&engine->buffers, i) : NULL;
+        rank->tools.codec = i < config->ranks ? perform_codec_new(config) : NULL;
     }
     engine->perform.start_ns = uv_hrtime();
     *opened = &engine->base;
@@ -215,7 +216,7 @@ static void pool_facts(struct engine *base, struct facts *facts) {
     if (engine->buffers.count > 0) {
         facts_text(facts, "huge_pages", buffer_pages_name(&engine->buffers));
     }
-    facts_count(facts, "buffer_bytes", engine->buffers.count * engine->buffers.chunk_bytes);
+    facts_count(facts, "buffer_bytes", base->ops->buffer_bytes(&engine->perform.config));
 }
 
 static void pool_close(struct engine *base) {
@@ -225,12 +226,15 @@ static void pool_close(struct engine *base) {
     int failed = uv_loop_close(&engine->loop);
     CHECK(failed == 0);
     buffer_close(&engine->buffers);
+    for (uint32_t i = 0; i < engine->perform.config.ranks; i++) {
+        codec_close(engine->ranks[i].tools.codec);
+    }
     mem_free(engine->ranks);
     mem_free(engine);
 }
 
 static uint64_t pool_buffer_bytes(const struct engine_config *config) {
-    return config->memory_given ? 0 : config->ranks * config->chunk_bytes;
+    return config->ranks * (perform_buffer_bytes(config) + perform_codec_bytes(config));
 }
 
 const struct engine_ops engine_uv = {

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "io/content.h"
+#include "io/perform_codec.h"
 #include "io/residency.h"
 
 #include <errno.h>
@@ -59,10 +60,14 @@ static int preallocate(struct perform *perform, const struct io_file *file, int 
 
 /* Brings a file just opened to its size; on failure to the size it had, so that no blocks stay
  * taken that nobody sees. */
-static int shape(struct perform *perform, const struct io_file *file, int fd) {
+static int shape(struct perform *perform, struct io_file *file, int fd) {
     struct stat info;
     if (fstat(fd, &info) != 0) {
         return errno;
+    }
+    if (engine_compresses(&perform->config, file)) {
+        file->cut = info.st_size > 0; /* how long it becomes shows at its end */
+        return 0;
     }
     if ((uint64_t)info.st_size > file->size_bytes && ftruncate(fd, (off_t)file->size_bytes) != 0) {
         return errno;
@@ -90,9 +95,10 @@ static int open_flags(enum io_mode mode) {
 static int open_file(struct perform *perform, struct io_file *file) {
     int flags = open_flags(file->mode);
     file->direct = perform->direct && !file->plain && file->mode != IO_EXISTING;
-    file->tail_padded = false;
-    file->sum = 0;
+    file->cut = false;
+    file->sum = file->stored_bytes = 0;
     file->fd = -1;
+    file->engine_data = NULL;
     int fd =
         folder_open_file(perform->config.folder, file->path, flags | (file->direct ? O_DIRECT : 0));
     if (fd < 0) {
@@ -100,6 +106,9 @@ static int open_file(struct perform *perform, struct io_file *file) {
     }
     bool writes = file->mode == IO_TRUNCATE || file->mode == IO_OVERWRITE;
     int error = writes ? shape(perform, file, fd) : 0;
+    if (error == 0 && engine_compresses(&perform->config, file)) {
+        error = perform_codec_open(&perform->config, file, fd);
+    }
     if (error != 0) {
         close(fd);
         return error;
@@ -115,6 +124,7 @@ static void do_copy(const struct perform *perform, struct io_request *request) {
     request->sum = content_make(&perform->config, request, request->memory);
     request->payload_ns = uv_hrtime() - begin_ns;
     request->done_bytes = request->length_bytes;
+    request->stored_bytes = request->compress_ns = 0;
     request->error = 0;
 }
 
@@ -142,29 +152,40 @@ static const void *content_bytes(const struct perform *perform, struct io_reques
     return buffer;
 }
 
+/* O_DIRECT takes whole blocks: what is written too much is cut off at the end. */
+static void fill_block(struct io_file *file, struct perform_write *write) {
+    CHECK(write->offset % PAYLOAD_BLOCK == 0);
+    size_t padded = whole_blocks(write->length_bytes);
+    memset((uint8_t *)(uintptr_t)write->bytes + write->length_bytes, 0,
+           padded - write->length_bytes);
+    write->length_bytes = padded;
+    if (write->offset + padded > file->size_bytes) {
+        file->cut = true;
+    }
+}
+
 struct perform_write perform_prepare_write(struct perform *perform, struct io_request *request,
-                                           void *buffer) {
+                                           const struct perform_tools *tools) {
     struct io_file *file = request->file;
     /* What passes through no buffer may be longer: a manifest, say. */
     CHECK(request->length_bytes <= perform->config.chunk_bytes ||
           (request->literal != NULL && !file->direct));
     uint64_t begin_ns = uv_hrtime();
-    struct perform_write write = {.length_bytes = request->length_bytes};
-    write.bytes = request->literal != NULL ? literal_bytes(request, buffer)
-                                           : content_bytes(perform, request, buffer);
-    if (file->direct) {
-        CHECK(request->offset % PAYLOAD_BLOCK == 0);
-        size_t padded = whole_blocks(request->length_bytes);
-        memset((uint8_t *)(uintptr_t)write.bytes + request->length_bytes, 0,
-               padded - request->length_bytes);
-        write.length_bytes = padded;
-        if (request->offset + padded > file->size_bytes) {
-            file->tail_padded = true;
-        }
-    } else if (perform->dontcache) {
+    bool compresses = engine_compresses(&perform->config, file);
+    struct perform_write write = {.offset = request->offset, .length_bytes = request->length_bytes};
+    write.bytes = request->literal != NULL ? literal_bytes(request, tools->buffer)
+                                           : content_bytes(perform, request, tools->buffer);
+    if (file->direct && !compresses) {
+        fill_block(file, &write);
+    }
+    if (!file->direct && perform->dontcache) {
         write.flags = RWF_DONTCACHE;
     }
     request->payload_ns = uv_hrtime() - begin_ns;
+    request->compress_ns = 0;
+    if (compresses) {
+        perform_codec_write(&perform->config, request, tools, &write);
+    }
     return write;
 }
 
@@ -173,9 +194,13 @@ struct perform_write perform_prepare_write(struct perform *perform, struct io_re
 static void settle_short(const struct perform *perform, struct io_request *request,
                          const struct perform_write *write, size_t taken) {
     request->done_bytes = taken < request->length_bytes ? taken : request->length_bytes;
+    request->stored_bytes = write->compressed ? taken : request->done_bytes;
+    if (write->compressed) {
+        request->done_bytes = 0; /* a part of a frame holds nothing */
+    }
     size_t from = request->file->direct ? taken / PAYLOAD_BLOCK * PAYLOAD_BLOCK : taken;
     ssize_t result = write_at(request->file->fd, (const uint8_t *)write->bytes + from,
-                              write->length_bytes - from, request->offset + from, write->flags);
+                              write->length_bytes - from, write->offset + from, write->flags);
     request->short_write = result >= 0;
     request->error = result < 0 ? (int)-result : EIO;
     /* A file system that is all but full takes a part and, having freed something in the background,
@@ -200,37 +225,40 @@ void perform_settle_write(struct perform *perform, struct io_request *request,
     if (refused || result == -EAGAIN || result == -EINTR) {
         request->begin_ns = perform_now(perform);
         result =
-            write_at(request->file->fd, used.bytes, used.length_bytes, request->offset, used.flags);
+            write_at(request->file->fd, used.bytes, used.length_bytes, used.offset, used.flags);
         request->end_ns = perform_now(perform);
     }
     request->error = 0;
     request->short_write = false;
-    request->done_bytes = 0;
+    request->done_bytes = request->stored_bytes = 0;
     if (result < 0) {
         request->error = (int)-result;
     } else if ((size_t)result == used.length_bytes) {
         request->done_bytes = request->length_bytes;
+        request->stored_bytes = used.compressed ? used.length_bytes : request->length_bytes;
     } else {
         settle_short(perform, request, &used, (size_t)result);
     }
     if (!request->file->direct && used.flags == 0 && perform->config.sync && request->error == 0) {
         /* Pages begin to leave at once, so that little is left for the sync at the end. A failure
          * here is one that the sync will report. */
-        sync_file_range(request->file->fd, (off_t)request->offset, (off_t)request->length_bytes,
+        sync_file_range(request->file->fd, (off_t)used.offset, (off_t)used.length_bytes,
                         SYNC_FILE_RANGE_WRITE);
     }
-    bool own_buffer = used.bytes != request->literal && used.bytes != request->memory;
+    bool own_buffer =
+        used.bytes != request->literal && used.bytes != request->memory && !used.compressed;
     if (perform->config.payload.kind == PAYLOAD_ZERO && own_buffer &&
         (request->literal != NULL || request->file->format != NULL)) {
         memset((void *)(uintptr_t)used.bytes, 0, request->length_bytes);
     }
 }
 
-static void write_once(struct perform *perform, struct io_request *request, void *buffer) {
-    struct perform_write write = perform_prepare_write(perform, request, buffer);
+static void write_once(struct perform *perform, struct io_request *request,
+                       const struct perform_tools *tools) {
+    struct perform_write write = perform_prepare_write(perform, request, tools);
     request->begin_ns = perform_now(perform);
     ssize_t result =
-        write_at(request->file->fd, write.bytes, write.length_bytes, request->offset, write.flags);
+        write_at(request->file->fd, write.bytes, write.length_bytes, write.offset, write.flags);
     request->end_ns = perform_now(perform);
     perform_settle_write(perform, request, &write, result);
 }
@@ -238,7 +266,8 @@ static void write_once(struct perform *perform, struct io_request *request, void
 /* Through the page cache a large write goes piece by piece: each is still in the processor's cache
  * when the kernel copies it, and the drive gets the first ones while the last are made. Making them
  * does not count as writing: begin_ns is set so that the system calls alone fill the time. */
-static void write_in_pieces(struct perform *perform, struct io_request *request, void *buffer) {
+static void write_in_pieces(struct perform *perform, struct io_request *request,
+                            const struct perform_tools *tools) {
     struct io_request piece = *request;
     uint64_t spent_ns = 0;
     request->done_bytes = request->sum = request->payload_ns = 0;
@@ -246,25 +275,29 @@ static void write_in_pieces(struct perform *perform, struct io_request *request,
         uint64_t left = request->length_bytes - request->done_bytes;
         piece.offset = request->offset + request->done_bytes;
         piece.length_bytes = left < PIECE_BYTES ? left : PIECE_BYTES;
-        write_once(perform, &piece, buffer);
+        write_once(perform, &piece, tools);
         spent_ns += piece.end_ns - piece.begin_ns;
         request->done_bytes += piece.done_bytes;
         request->sum += piece.sum;
         request->payload_ns += piece.payload_ns;
     } while (piece.error == 0 && request->done_bytes < request->length_bytes);
+    request->stored_bytes = request->done_bytes;
+    request->compress_ns = 0;
     request->error = piece.error;
     request->short_write = piece.short_write;
     request->end_ns = piece.end_ns;
     request->begin_ns = piece.end_ns - spent_ns;
 }
 
-static void do_write(struct perform *perform, struct io_request *request, void *buffer) {
+static void do_write(struct perform *perform, struct io_request *request,
+                     const struct perform_tools *tools) {
     bool large = request->length_bytes > PIECE_BYTES;
-    bool own = request->literal == NULL && request->memory == NULL;
+    bool own = request->literal == NULL && request->memory == NULL &&
+               !engine_compresses(&perform->config, request->file);
     if (large && own && !request->file->direct) {
-        write_in_pieces(perform, request, buffer);
+        write_in_pieces(perform, request, tools);
     } else {
-        write_once(perform, request, buffer);
+        write_once(perform, request, tools);
     }
 }
 
@@ -289,57 +322,84 @@ static ssize_t read_at(int fd, void *bytes, size_t length, uint64_t offset) {
     return (ssize_t)used;
 }
 
-void *perform_read_buffer(const struct io_request *request, void *buffer) {
-    return request->memory != NULL ? request->memory : buffer;
+static void *content_buffer(const struct io_request *request, const struct perform_tools *tools) {
+    return request->memory != NULL ? request->memory : tools->buffer;
 }
 
-size_t perform_read_length(const struct io_request *request) {
-    return request->file->direct ? whole_blocks(request->length_bytes) : request->length_bytes;
-}
-
-void perform_settle_read(struct perform *perform, struct io_request *request, void *bytes,
-                         ssize_t result) {
+struct perform_read perform_prepare_read(const struct perform *perform, struct io_request *request,
+                                         const struct perform_tools *tools) {
+    request->sum = request->compress_ns = 0;
+    if (engine_compresses(&perform->config, request->file)) {
+        return perform_codec_read(&perform->config, request, tools);
+    }
     size_t length = request->length_bytes;
-    if (result >= 0 && (size_t)result < length) { /* a ring may return early */
-        size_t from = (size_t)result / PAYLOAD_BLOCK * PAYLOAD_BLOCK;
-        ssize_t more = read_at(request->file->fd, (uint8_t *)bytes + from,
-                               perform_read_length(request) - from, request->offset + from);
-        result = more < 0 ? more : (ssize_t)from + more;
-        request->end_ns = perform_now(perform);
+    return (struct perform_read){
+        .bytes = content_buffer(request, tools),
+        .offset = request->offset,
+        .wanted_bytes = length,
+        .length_bytes = request->file->direct ? whole_blocks(length) : length,
+    };
+}
+
+/* A ring may return early: the rest then. */
+static ssize_t read_rest(struct perform *perform, struct io_request *request,
+                         const struct perform_read *read, size_t there) {
+    size_t from = there / PAYLOAD_BLOCK * PAYLOAD_BLOCK;
+    ssize_t more = read_at(request->file->fd, (uint8_t *)read->bytes + from,
+                           read->length_bytes - from, read->offset + from);
+    request->end_ns = perform_now(perform);
+    return more < 0 ? more : (ssize_t)from + more;
+}
+
+void perform_settle_read(struct perform *perform, struct io_request *request,
+                         const struct perform_read *read, const struct perform_tools *tools,
+                         ssize_t result) {
+    size_t wanted = read->wanted_bytes;
+    if (result >= 0 && (size_t)result < wanted) {
+        result = read_rest(perform, request, read, (size_t)result);
+    }
+    size_t there = result < 0 ? 0 : (size_t)result < wanted ? (size_t)result : wanted;
+    int error = result < 0 ? (int)-result : there < wanted ? ENODATA : 0;
+    void *content = content_buffer(request, tools);
+    request->stored_bytes = there;
+    if (read->compressed) {
+        error = error == 0 ? perform_codec_unpack(request, read, tools, content) : error;
+        there = error == 0 ? request->length_bytes : 0;
     }
     uint64_t begin_ns = uv_hrtime();
-    size_t there = result < 0 ? 0 : (size_t)result < length ? (size_t)result : length;
     size_t right = there;
     if (request->file->check && there > 0) {
-        right = content_right(&perform->config, request, bytes, there);
-        request->sum = payload_sum(request->offset, bytes, there);
+        right = content_right(&perform->config, request, content, there);
+        request->sum = payload_sum(request->offset, content, there);
     }
     request->done_bytes = right;
-    request->error = result < 0 ? (int)-result : right < there ? EBADMSG : there < length ? ENODATA : 0;
-    if (perform->config.payload.kind == PAYLOAD_ZERO && bytes != request->memory) {
-        memset(bytes, 0, whole_blocks(length));
+    request->error = right < there ? EBADMSG : error;
+    if (perform->config.payload.kind == PAYLOAD_ZERO && content != request->memory) {
+        memset(content, 0, whole_blocks(request->length_bytes));
     }
     request->payload_ns = uv_hrtime() - begin_ns;
 }
 
-static void do_read(struct perform *perform, struct io_request *request, void *buffer) {
-    void *bytes = perform_read_buffer(request, buffer);
-    request->sum = 0;
+static void do_read(struct perform *perform, struct io_request *request,
+                    const struct perform_tools *tools) {
+    struct perform_read read = perform_prepare_read(perform, request, tools);
     request->begin_ns = perform_now(perform);
-    ssize_t result =
-        read_at(request->file->fd, bytes, perform_read_length(request), request->offset);
+    ssize_t result = read.error != 0 ? -read.error
+                                     : read_at(request->file->fd, read.bytes, read.length_bytes,
+                                               read.offset);
     request->end_ns = perform_now(perform);
-    perform_settle_read(perform, request, bytes, result);
+    perform_settle_read(perform, request, &read, tools, result);
 }
 
 /* Syncing and closing. */
 
 int perform_before_sync(struct io_file *file) {
-    if (file->tail_padded) {
-        if (ftruncate(file->fd, (off_t)file->size_bytes) != 0) {
+    if (file->cut) {
+        uint64_t length = file->table != NULL ? file->stored_bytes : file->size_bytes;
+        if (ftruncate(file->fd, (off_t)length) != 0) {
             return errno;
         }
-        file->tail_padded = false;
+        file->cut = false;
     }
     return 0;
 }
@@ -375,6 +435,7 @@ static int close_file(struct io_file *file) {
         error = errno;
     }
     file->fd = -1;
+    perform_codec_close(file);
     return error;
 }
 
@@ -397,13 +458,14 @@ static int do_other(struct perform *perform, struct io_request *request) {
     return EINVAL;
 }
 
-void perform_request(struct perform *perform, struct io_request *request, void *buffer) {
+void perform_request(struct perform *perform, struct io_request *request,
+                     const struct perform_tools *tools) {
     if (request->op == IO_WRITE) {
-        do_write(perform, request, buffer);
+        do_write(perform, request, tools);
         return;
     }
     if (request->op == IO_READ) {
-        do_read(perform, request, buffer);
+        do_read(perform, request, tools);
         return;
     }
     request->begin_ns = perform_now(perform);
@@ -426,7 +488,7 @@ void perform_finish(struct io_request *request) {
         request->file->sum += request->sum;
     }
     if (!content) {
-        request->payload_ns = 0;
+        request->payload_ns = request->compress_ns = request->stored_bytes = 0;
         request->done_bytes = request->op == IO_COLD ? request->done_bytes : 0;
     }
     request->short_write = request->short_write && request->op == IO_WRITE;

@@ -26,30 +26,56 @@ enum status perform_init(struct perform *perform, const struct engine_config *co
 uint64_t perform_now(const struct perform *perform);
 void perform_facts(const struct perform *perform, struct facts *facts);
 
-/* Anything but IO_PAUSE. buffer holds chunk_bytes, aligned to PAYLOAD_BLOCK; under PAYLOAD_ZERO it
- * holds zeros before and after. */
-void perform_request(struct perform *perform, struct io_request *request, void *buffer);
+/* What a worker carries out a request with, for one at a time. */
+struct perform_tools {
+    /* Of perform_buffer_bytes, aligned to PAYLOAD_BLOCK, NULL where those are 0. Under PAYLOAD_ZERO
+     * what is there for content holds zeros before and after. */
+    void *buffer;
+    struct codec *codec; /* NULL where nothing is compressed; may serve several buffers */
+};
+
+/* chunk_bytes for content, unless requests bring its memory, and with a codec as much as the drive may
+ * get of that, where literals pass through too. */
+uint64_t perform_buffer_bytes(const struct engine_config *config);
+
+/* Anything but IO_PAUSE. */
+void perform_request(struct perform *perform, struct io_request *request,
+                     const struct perform_tools *tools);
 
 /* What an engine that writes by itself uses, in this order: */
 
 struct perform_write {
     const void *bytes;
     size_t length_bytes; /* longer than the request's where the last block is padded */
+    uint64_t offset;     /* in the file as it lies on the drive */
     int flags;           /* RWF_ */
+    bool compressed;     /* bytes are a window's frame, not the content itself */
 };
 
-/* Makes payload and sum. */
+/* Makes payload and sum, and compresses. */
 struct perform_write perform_prepare_write(struct perform *perform, struct io_request *request,
-                                           void *buffer);
+                                           const struct perform_tools *tools);
 /* Takes what the system call returned: bytes or a negative errno. -EOPNOTSUPP for RWF_DONTCACHE is
  * answered by writing once more without it; what a ring left undone (-EAGAIN) is done here. */
 void perform_settle_write(struct perform *perform, struct io_request *request,
                           const struct perform_write *write, ssize_t result);
-/* Where a read's bytes go, how many are asked for, and what came of it: bytes or a negative errno. */
-void *perform_read_buffer(const struct io_request *request, void *buffer);
-size_t perform_read_length(const struct io_request *request);
-void perform_settle_read(struct perform *perform, struct io_request *request, void *bytes,
+
+struct perform_read {
+    void *bytes;         /* where they go */
+    size_t length_bytes; /* that are asked for */
+    uint64_t offset;
+    size_t wanted_bytes; /* of them; the rest fills a block */
+    bool compressed;
+    int error;           /* other than 0: there is nothing to read, that is how it ends */
+};
+
+/* Says what to read, and takes what came of it: bytes or a negative errno. */
+struct perform_read perform_prepare_read(const struct perform *perform, struct io_request *request,
+                                         const struct perform_tools *tools);
+void perform_settle_read(struct perform *perform, struct io_request *request,
+                         const struct perform_read *read, const struct perform_tools *tools,
                          ssize_t result);
+
 /* Before and after fsync; returns 0 or an errno. */
 int perform_before_sync(struct io_file *file);
 void perform_after_sync(struct io_file *file);

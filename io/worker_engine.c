@@ -9,8 +9,9 @@ enum status worker_engine_init(struct worker_engine *engine, const struct engine
                                struct error *err) {
     engine->base.ops = ops;
     enum status status = perform_init(&engine->perform, config, err);
-    if (status == OK && !config->memory_given) {
-        status = buffer_open(&engine->buffers, config->ranks, per_rank, config->chunk_bytes, err);
+    if (status == OK && perform_buffer_bytes(config) > 0) {
+        status = buffer_open(&engine->buffers, config->ranks, per_rank,
+                             perform_buffer_bytes(config), err);
     }
     if (status == OK) {
         mailbox_init(&engine->done);
@@ -97,5 +98,5 @@ void worker_engine_facts(struct engine *base, struct facts *facts) {
     if (engine->buffers.count > 0) {
         facts_text(facts, "huge_pages", buffer_pages_name(&engine->buffers));
     }
-    facts_count(facts, "buffer_bytes", engine->buffers.count * engine->buffers.chunk_bytes);
+    facts_count(facts, "buffer_bytes", base->ops->buffer_bytes(&engine->perform.config));
 }

@@ -45,6 +45,7 @@ static struct drive_engine *self(struct engine *engine) {
 
 /* Its error and done_bytes are set. */
 static void hand_out(struct drive_engine *drive, struct io_request *request) {
+    request->stored_bytes = request->op == IO_COPY ? 0 : request->done_bytes;
     request->end_ns = drive->now_ns;
     request->next = NULL;
     if (drive->done_last != NULL) {
@@ -368,7 +369,7 @@ static void drive_submit(struct engine *engine, struct io_request *request) {
     struct drive_engine *drive = self(engine);
     drive->submitted++;
     request->begin_ns = drive->now_ns;
-    request->payload_ns = 0;
+    request->payload_ns = request->compress_ns = 0;
     request->short_write = false;
     bool needs_data =
         request->op == IO_WRITE || request->op == IO_SYNC || request->op == IO_READ;

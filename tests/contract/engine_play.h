@@ -85,12 +85,26 @@ static inline void play_open_engine(struct play *play, const char *name) {
 static inline void play_submit(struct play *play, struct io_request *request) {
     /* What the engine sets must be set by it: no remains of the request's last use. */
     request->error = -1;
-    request->done_bytes = UINT64_MAX;
+    request->done_bytes = request->stored_bytes = request->compress_ns = UINT64_MAX;
     request->short_write = true;
     request->begin_ns = UINT64_MAX;
     request->end_ns = 0;
     play->under_way++;
     engine_submit(play->engine, request);
+}
+
+/* What went to the drive, and who compressed it. */
+static inline void play_check_stored(const struct play *play, const struct io_request *request) {
+    bool compresses = request->op != IO_COPY && request->literal == NULL &&
+                      engine_compresses(&play->config, request->file);
+    if (request->error == 0 && !compresses) {
+        assert_int_equal(request->stored_bytes, request->op == IO_COPY ? 0 : request->done_bytes);
+        assert_int_equal(request->compress_ns, 0);
+    } else if (request->error == 0) {
+        assert_true(request->stored_bytes >= CODEC_BLOCK);
+        assert_true(request->stored_bytes <= codec_bound(request->length_bytes));
+        assert_true(request->compress_ns > 0 && request->compress_ns < PLAY_TIMEOUT_NS);
+    }
 }
 
 static inline struct io_request *play_wait(struct play *play) {
@@ -105,6 +119,7 @@ static inline struct io_request *play_wait(struct play *play) {
     if (request->op == IO_WRITE || request->op == IO_READ || request->op == IO_COPY) {
         assert_true(request->done_bytes <= request->length_bytes);
         assert_true(request->error != 0 || request->done_bytes == request->length_bytes);
+        play_check_stored(play, request);
     } else {
         assert_true(request->done_bytes == 0 || request->op == IO_COLD);
         assert_true(play->last_begin_ns[request->rank] <= request->begin_ns);

@@ -408,6 +408,8 @@ static void test_refusals(void **state) {
 
 #include "tests/contract/engine_reading.h"
 
+#include "tests/contract/engine_compressed.h"
+
 struct rule {
     const char *name;
     void (*check)(void **state);
@@ -429,6 +431,14 @@ static const struct rule rules[] = {
     {"copies into memory", test_copies, false, false},
     {"copies stand apart", test_copies_apart, false, false},
     {"a format", test_format, false, true},
+    {"compressed files", test_compressed, false, true},
+    {"compressed files of zeros", test_compressed_zeros, false, true},
+    {"overwriting compressed files", test_compressed_overwrite, false, true},
+    {"compressed files of a format", test_compressed_format, false, true},
+    {"compressed copies", test_compressed_copies, false, true},
+    {"compressed files that were changed", test_compressed_damage, false, true},
+    {"a small file beside compressed ones", test_compressed_plain, false, true},
+    {"memory of a codec", test_codec_memory, true, false},
     {"random jobs", test_random_jobs, false, false},
     {"names", test_names, false, false},
     {"failing opens", test_failing_open, false, true},
