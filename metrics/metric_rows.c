@@ -1,6 +1,7 @@
 #include "metrics/metric_rows.h"
 
 #include "base/check.h"
+#include "metrics/compression.h"
 #include "metrics/truth.h"
 
 #include <math.h>
@@ -49,6 +50,44 @@ static struct metric_value drain(const struct metric_row *row, const struct resu
     const struct checkpoint_record *checkpoint = record;
     return (struct metric_value){.known = checkpoint->stall_ns != RESULT_UNKNOWN,
                                  .whole = checkpoint->duration_ns};
+}
+
+/* Figures of a codec lie at row->field of a struct compression. */
+static struct metric_value compression_number(const struct metric_row *row,
+                                              const struct compression *compression) {
+    double value = *(const double *)((const char *)compression + row->field);
+    return isfinite(value) ? number(value) : (struct metric_value){.known = false};
+}
+
+static struct metric_value limit_text(const struct compression *compression) {
+    return (struct metric_value){.known = compression->limit != NULL, .text = compression->limit};
+}
+
+static struct metric_value checkpoint_compression(const struct metric_row *row,
+                                                  const struct result *result,
+                                                  const void *record) {
+    struct compression compression = compression_of_checkpoint(result, record);
+    return compression_number(row, &compression);
+}
+
+static struct metric_value checkpoint_limit(const struct metric_row *row,
+                                            const struct result *result, const void *record) {
+    (void)row;
+    struct compression compression = compression_of_checkpoint(result, record);
+    return limit_text(&compression);
+}
+
+static struct metric_value pass_compression(const struct metric_row *row,
+                                            const struct result *result, const void *record) {
+    struct compression compression = compression_of_pass(result, record);
+    return compression_number(row, &compression);
+}
+
+static struct metric_value pass_limit(const struct metric_row *row, const struct result *result,
+                                      const void *record) {
+    (void)row;
+    struct compression compression = compression_of_pass(result, record);
+    return limit_text(&compression);
 }
 
 static struct metric_value fill(const struct metric_row *row, const struct result *result,
@@ -108,6 +147,22 @@ static const struct metric_row checkpoint_rows[] = {
     {"payload_share", NULL, 0, METRIC_SHARE, METRIC_LOWER, .compute = payload_share,
      .help = "time for making payload and checksums over the ranks' time; above 1 where several "
              "workers serve one rank"},
+    {"stored_bytes", NULL, 0, METRIC_BYTES, METRIC_LOWER, RECORDED(checkpoint_record, stored_bytes),
+     .help = "that the drive got for them, with frames, padding and seek tables; unknown without a "
+             "codec, as are the four below and compress_seconds_sum"},
+    {"compression_ratio", NULL, 0, METRIC_NUMBER, METRIC_HIGHER, .compute = checkpoint_compression,
+     .field = offsetof(struct compression, ratio), .help = "bytes over stored_bytes"},
+    {"stored_bytes_per_second", NULL, 0, METRIC_RATE, METRIC_HIGHER, .compute = checkpoint_compression,
+     .field = offsetof(struct compression, stored_bytes_per_second),
+     .help = "stored_bytes over seconds: the rate at which the drive got them"},
+    {"compress_share", NULL, 0, METRIC_SHARE, METRIC_LOWER, .compute = checkpoint_compression,
+     .field = offsetof(struct compression, share),
+     .help = "CPU time for compression over what there was for it: the ranks' time, times CPUs over "
+             "ranks where those are more; with a drive that takes no time, compression alone would "
+             "have needed this part"},
+    {"limit", NULL, 0, METRIC_TEXT, METRIC_NEITHER, .compute = checkpoint_limit,
+     .help = "compression where compress_share is 0.5 or more, else drive: the rest is waiting in "
+             "writes and fsync, but for payload_share"},
     {"commit_seconds", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, commit_ns),
      .help = "after the end: manifest, mark of the latest checkpoint and syncs of folders"},
     {"stall_seconds", "stall s", 8, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, stall_ns),
@@ -133,6 +188,8 @@ static const struct metric_row checkpoint_rows[] = {
     {"payload_seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER,
      RECORDED(checkpoint_record, payload_ns_sum),
      .help = "the workers' time for payload and checksums added up"},
+    {"compress_seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER,
+     RECORDED(checkpoint_record, compress_ns_sum), .help = "the workers' CPU time for compression added up"},
     {"note", NULL, 0, METRIC_TEXT, METRIC_NEITHER, RECORDED(checkpoint_record, note),
      .help = "why it is not complete: file, offset, error"},
 };
@@ -179,6 +236,24 @@ static const struct metric_row pass_rows[] = {
      .help = "the part of their time that ranks did not compute, from each checkpoint to the next"},
     {"device_bytes", NULL, 0, METRIC_BYTES, METRIC_LOWER, RECORDED(pass_record, device_bytes),
      .help = "counted as written by the block device during its checkpoints"},
+    {"stored_bytes", NULL, 0, METRIC_BYTES, METRIC_LOWER, RECORDED(pass_record, stored_bytes),
+     .help = "that the drive got for them, with frames, padding and seek tables; unknown without a "
+             "codec, as are the four below and compress_seconds_sum"},
+    {"compression_ratio", NULL, 0, METRIC_NUMBER, METRIC_HIGHER, .compute = pass_compression,
+     .field = offsetof(struct compression, ratio), .help = "bytes over stored_bytes"},
+    {"stored_bytes_per_second", NULL, 0, METRIC_RATE, METRIC_HIGHER, .compute = pass_compression,
+     .field = offsetof(struct compression, stored_bytes_per_second),
+     .help = "stored_bytes over seconds_sum: the rate at which the drive got them"},
+    {"compress_share", NULL, 0, METRIC_SHARE, METRIC_LOWER, .compute = pass_compression,
+     .field = offsetof(struct compression, share),
+     .help = "CPU time for compression over what there was for it: the ranks' time, times CPUs over "
+             "ranks where those are more; with a drive that takes no time, compression alone would "
+             "have needed this part"},
+    {"limit", NULL, 0, METRIC_TEXT, METRIC_NEITHER, .compute = pass_limit,
+     .help = "compression where compress_share is 0.5 or more, else drive: the rest is waiting in "
+             "writes and fsync, but for payload_share"},
+    {"compress_seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER,
+     RECORDED(pass_record, compress_ns_sum), .help = "the workers' CPU time for compression added up"},
 };
 
 static const struct metric_row truth_rows[] = {

@@ -22,6 +22,8 @@ void recorder_begin(struct recorder *recorder, uint32_t pass, uint32_t checkpoin
     recorder->now = (struct checkpoint_record){.pass = pass,
                                                .checkpoint = checkpoint,
                                                .start_ns = start_ns,
+                                               .stored_bytes = RESULT_UNKNOWN,
+                                               .compress_ns_sum = RESULT_UNKNOWN,
                                                .commit_ns = RESULT_UNKNOWN,
                                                .stall_ns = RESULT_UNKNOWN,
                                                .blocked_ns = RESULT_UNKNOWN,
@@ -46,6 +48,15 @@ void recorder_request(struct recorder *recorder, uint32_t rank, enum recorder_op
     own->bytes += bytes;
     own->end_ns = end_ns > own->end_ns ? end_ns : own->end_ns;
     recorder->now.bytes += bytes;
+}
+
+void recorder_compressed(struct recorder *recorder, uint64_t stored_bytes, uint64_t compress_ns) {
+    struct checkpoint_record *now = &recorder->now;
+    if (now->stored_bytes == RESULT_UNKNOWN) {
+        now->stored_bytes = now->compress_ns_sum = 0;
+    }
+    now->stored_bytes += stored_bytes;
+    now->compress_ns_sum += compress_ns;
 }
 
 void recorder_rank_end(struct recorder *recorder, uint32_t rank, uint64_t end_ns) {

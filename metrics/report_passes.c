@@ -32,6 +32,40 @@ static void write_pass_table(const struct result *result, FILE *stream) {
           stream);
 }
 
+/* The columns of metric_passes that mean something with a codec alone, without the rest. */
+static void write_compression(const struct result *result, FILE *stream) {
+    static const struct {
+        const char *key, *title;
+        int width;
+    } columns[] = {
+        {"pass", "pass", 4},
+        {"compression_ratio", "raw/stored", 10},
+        {"bytes_per_second", "raw GB/s", 10},
+        {"stored_bytes_per_second", "stored GB/s", 11},
+        {"compress_seconds_sum", "CPU s", 10},
+        {"compress_share", "compress %", 10},
+        {"limit", "limit", 11},
+    };
+    for (size_t i = 0; i < COUNT_OF(columns); i++) {
+        fprintf(stream, "%s%*s", i > 0 ? " " : "", columns[i].width, columns[i].title);
+    }
+    putc('\n', stream);
+    for (uint32_t pass = 1; pass <= result_pass_count(result); pass++) {
+        struct pass_record record;
+        result_pass(result, pass, &record);
+        for (size_t i = 0; i < COUNT_OF(columns); i++) {
+            char cell[64];
+            const struct metric_row *row = metric_find(&metric_passes, columns[i].key);
+            metric_text(row, metric_get(row, result, &record), cell, sizeof cell);
+            fprintf(stream, "%s%*s", i > 0 ? " " : "", columns[i].width, cell);
+        }
+        putc('\n', stream);
+    }
+    fputs("(compress %: the workers' CPU time for compression in the time they had a CPU; the limit "
+          "is what\ntook half of that or more)\n",
+          stream);
+}
+
 static void write_chart(const struct result *result, FILE *stream) {
     struct pass_record all;
     result_all_passes(result, &all);
@@ -267,6 +301,10 @@ static void write_passes(const struct result *result, FILE *stream) {
     if (all.checkpoints > 0) {
         write_pass_table(result, stream);
         putc('\n', stream);
+        if (result->plan.codec != NULL) {
+            write_compression(result, stream);
+            putc('\n', stream);
+        }
         write_chart(result, stream);
         write_changes(result, stream);
         putc('\n', stream);

@@ -118,6 +118,11 @@ void report_plan(const struct result *result, FILE *stream) {
     if (plan->format != NULL) {
         text_line(stream, "format", "%s", plan->format);
     }
+    if (plan->codec != NULL) {
+        text_line(stream, "codec", "%s, compressing by up to %llu workers at a time; bytes and rates "
+                                   "are those before it but where stored is said",
+                  plan->codec, (unsigned long long)plan->codec_workers);
+    }
     write_ranks(plan, stream);
     write_sizes(plan, stream);
     if (plan->passes > 0) {

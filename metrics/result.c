@@ -24,7 +24,7 @@ static uint64_t add_known(uint64_t sum, uint64_t value) {
 }
 
 struct pass_sums {
-    uint64_t rank0_ns, rank_ns, sync_ns;
+    uint64_t rank0_ns, sync_ns;
     uint64_t stall_ns, blocked_ns; /* RESULT_UNKNOWN where one of them is */
     uint64_t waited_ns;            /* ranks did not compute */
 };
@@ -61,8 +61,10 @@ static void add_up(const struct result *result, struct pass_record *record,
         record->bytes += checkpoint->bytes;
         record->duration_ns_sum += ns;
         record->device_bytes = add_known(record->device_bytes, checkpoint->device_bytes);
+        record->stored_bytes = add_known(record->stored_bytes, checkpoint->stored_bytes);
+        record->compress_ns_sum = add_known(record->compress_ns_sum, checkpoint->compress_ns_sum);
+        record->rank_ns_sum += checkpoint->rank_ns_sum;
         sums->rank0_ns += checkpoint->rank0_ns;
-        sums->rank_ns += checkpoint->rank_ns_sum;
         sums->sync_ns += checkpoint->sync_ns_sum;
         sums->stall_ns = add_known(sums->stall_ns, checkpoint->stall_ns);
         sums->blocked_ns = add_known(sums->blocked_ns, checkpoint->blocked_ns);
@@ -128,7 +130,7 @@ static void describe(const struct result *result, uint32_t pass, struct pass_rec
                                    .idle_share = NAN};
     add_up(result, record, &sums);
     if (record->checkpoints == 0) {
-        record->device_bytes = RESULT_UNKNOWN;
+        record->device_bytes = record->stored_bytes = record->compress_ns_sum = RESULT_UNKNOWN;
         return;
     }
     record->mean_seconds = seconds(record->duration_ns_sum) / record->checkpoints;
@@ -136,7 +138,7 @@ static void describe(const struct result *result, uint32_t pass, struct pass_rec
     record->rank0_mean_seconds = seconds(sums.rank0_ns) / record->checkpoints;
     record->bytes_per_second = share((double)record->bytes, seconds(record->duration_ns_sum));
     record->drift = drift(result, record);
-    record->sync_share = share((double)sums.sync_ns, (double)sums.rank_ns);
+    record->sync_share = share((double)sums.sync_ns, (double)record->rank_ns_sum);
     record->stall_seconds = known_seconds(sums.stall_ns) / record->checkpoints;
     record->blocked_seconds = known_seconds(sums.blocked_ns) / record->checkpoints;
     record->idle_share = idle_share(result, record, &sums);

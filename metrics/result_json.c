@@ -38,6 +38,8 @@ static void write_plan(const struct result_plan *plan, struct json *json) {
     json_text(json, "layout", plan->layout);
     json_text(json, "layout_leaves_out", plan->layout_leaves_out);
     json_text(json, "format", plan->format);
+    json_text(json, "codec", plan->codec);
+    json_count(json, "codec_workers", plan->codec_workers);
     json_count(json, "parameters", plan->parameters);
     json_count(json, "checkpoint_bytes", plan->checkpoint_bytes);
     json_count(json, "model_bytes", plan->model_bytes);

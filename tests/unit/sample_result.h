@@ -54,6 +54,8 @@ static struct checkpoint_record *sample_checkpoint(struct result *result, uint32
                                    .rank_ns_sum = (slowest_s + rank0_s) * SAMPLE_S,
                                    .sync_ns_sum = SAMPLE_S,
                                    .payload_ns_sum = SAMPLE_S / 2,
+                                   .stored_bytes = RESULT_UNKNOWN,
+                                   .compress_ns_sum = RESULT_UNKNOWN,
                                    .commit_ns = 5000000,
                                    .used_bytes = (pass == 1 ? checkpoint : 4) * 2 * SAMPLE_GIB,
                                    .total_bytes = 10 * SAMPLE_GIB,
