@@ -64,9 +64,9 @@ static enum status guard_system_disk(struct spec *spec, const struct target *tar
 double target_scale(const struct shards *shards, uint64_t room) {
     static const double digits[] = {5, 2, 1};
     /* Blocks and text files that every shard takes beside its bytes do not shrink. */
-    double beside = (double)(fill_checkpoint_bytes(shards) - shards->checkpoint_bytes);
+    double beside = (double)(fill_checkpoint_bytes(shards) - shards->most_bytes);
     double most = shards->plan->scale * ((double)room * 0.98 - beside) /
-                  ((double)shards->checkpoint_bytes + 1);
+                  ((double)shards->most_bytes + 1);
     for (double power = 0.1; power > 1e-10; power /= 10) {
         for (size_t i = 0; i < sizeof digits / sizeof digits[0]; i++) {
             if (digits[i] * power <= most) {

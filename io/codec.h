@@ -35,6 +35,8 @@ enum {
 /* The seekable format's own limit, so that every reader takes the file. */
 #define CODEC_WINDOW_MAX (UINT64_C(1) << 30)
 
+#define CODEC_EXTENSION ".zst" /* of a compressed file's name, behind its others */
+
 enum codec_kind { CODEC_NONE, CODEC_ZSTD };
 
 struct codec_choice {

@@ -85,6 +85,7 @@ struct format {
     const char *about;     /* one line for `ckptsim list formats` */
     const char *extension; /* of file names, with the dot; "" for none */
     bool reads_items; /* the framework's reader takes each tensor as it was written, never a part */
+    const char *no_codec;  /* why such files are not compressed; NULL: they may be */
     /* Puts all of the file into the builder. */
     enum status (*build)(const struct tensor *tensors, uint64_t count,
                          const struct format_options *options, struct format_builder *builder,

@@ -45,5 +45,6 @@ const struct format format_dcp = {
     .about = "a .distcp file of PyTorch's distributed checkpoint; .metadata goes beside it",
     .extension = ".distcp",
     .reads_items = true,
+    .no_codec = "its reader takes items as they are, and zstd is an experiment of late releases of torch",
     .build = build,
 };

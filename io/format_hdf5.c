@@ -275,5 +275,7 @@ const struct format format_hdf5 = {
     .name = "hdf5",
     .about = "HDF5 with one contiguous dataset per tensor",
     .extension = ".h5",
+    .no_codec = "libhdf5 of Debian has no filter for zstd (32015), and an index of chunks would need their "
+                "compressed lengths before the structure is written",
     .build = build,
 };

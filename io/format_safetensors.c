@@ -113,5 +113,6 @@ const struct format format_safetensors = {
     .name = "safetensors",
     .about = "Hugging Face's: a JSON header, then the tensors without gaps",
     .extension = ".safetensors",
+    .no_codec = "its header has tensors at offsets in the file, and knows no compressed ones",
     .build = build,
 };

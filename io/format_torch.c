@@ -139,5 +139,6 @@ const struct format format_torch = {
     .name = "torch",
     .about = "what torch.save writes: a zip archive of storages with right CRC-32s",
     .extension = ".pt",
+    .no_codec = "torch.load takes tensors that are stored in the archive, and reads no zstd",
     .build = build,
 };

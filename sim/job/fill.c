@@ -7,7 +7,7 @@ enum { BLOCK_BYTES = 4096, LINE_BYTES = 96, SLACK_BYTES = 16 * BLOCK_BYTES };
 
 uint64_t fill_checkpoint_bytes(const struct shards *shards) {
     uint64_t files = shards->files + shards_markers(shards);
-    return shards->checkpoint_bytes + shards->marker_bytes +
+    return shards->most_bytes + shards->marker_bytes +
            files * (BLOCK_BYTES + 2 * LINE_BYTES) + SLACK_BYTES;
 }
 

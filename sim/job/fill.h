@@ -15,7 +15,8 @@ struct fill {
 };
 
 /* Bytes of one checkpoint as a file system counts them: whole 4 KiB blocks, markers and the two
- * text files beside the shards. An upper bound but for the file system's own metadata. */
+ * text files beside the shards. An upper bound but for the file system's own metadata; of compressed
+ * files what they take if nothing in them compresses. */
 uint64_t fill_checkpoint_bytes(const struct shards *shards);
 
 /* Bytes that may still be written when free of total bytes are free and the run holds held bytes. */

@@ -4,6 +4,7 @@
 #include "base/names.h"
 #include "base/units.h"
 #include "io/format_dcp_metadata.h"
+#include "io/seek_table.h"
 
 #include <string.h>
 
@@ -180,6 +181,7 @@ void shards_raw(const struct plan *plan, struct arena *arena, struct shards *sha
                               .ranks = plan->ranks,
                               .files = plan->files,
                               .checkpoint_bytes = plan->checkpoint_bytes,
+                              .most_bytes = plan->checkpoint_bytes,
                               .shares = plan->shares};
     uint64_t *first = arena_new(arena, plan->ranks, sizeof *first);
     for (uint32_t rank = 1; rank < plan->ranks; rank++) {
@@ -214,9 +216,92 @@ enum status shards_measure(const struct plan *plan, const struct format *format,
             status = measure_metadata(&measure, err);
         }
     }
+    shards->most_bytes = shards->checkpoint_bytes;
     add_markers(shards);
     shards->memory_bytes = arena->used_bytes - before;
     return status;
+}
+
+/* Compressing. */
+
+/* A table and its text, a job's own buffer for that, as long as the longest of a rank's files. */
+static uint64_t table_bytes(uint64_t windows) {
+    return (windows + 1) * sizeof(struct seek_point) + seek_table_tail_bytes(windows);
+}
+
+static uint64_t most_stored_bytes(uint64_t raw_bytes, uint64_t chunk_bytes) {
+    uint64_t windows = codec_windows(raw_bytes, chunk_bytes);
+    uint64_t last_bytes = raw_bytes - (windows - 1) * chunk_bytes;
+    return (windows - 1) * codec_bound(chunk_bytes) + codec_bound(last_bytes) +
+           seek_table_tail_bytes(windows);
+}
+
+static enum status too_many_windows(const struct shard_file *file, struct error *err) {
+    uint64_t chunk_bytes = CODEC_BLOCK;
+    while (codec_windows(file->bytes, chunk_bytes) > SEEK_TABLE_WINDOWS_MAX) {
+        chunk_bytes *= 2;
+    }
+    char limit[UNITS_TEXT];
+    return error_set(err, ERR_USAGE,
+                     "--chunk: '%s' of %llu bytes would have more than the %s windows that zstd's "
+                     "seekable format allows; with --codec at least --chunk=%lluKiB is needed",
+                     file->path, (unsigned long long)file->bytes,
+                     units_grouped(SEEK_TABLE_WINDOWS_MAX, limit),
+                     (unsigned long long)chunk_bytes / 1024);
+}
+
+uint64_t shards_windows(const struct shards *shards, uint32_t rank) {
+    uint64_t most = 0;
+    for (uint64_t i = 0; shards->chunk_bytes > 0 && i < shards->shares[rank].files; i++) {
+        struct shard_file file;
+        shards_file(shards, rank, i, 1, &file);
+        uint64_t windows = codec_windows(file.bytes, shards->chunk_bytes);
+        most = windows > most ? windows : most;
+    }
+    return most;
+}
+
+/* Adds up what the files of all ranks may take on the drive, and tables in memory. */
+static enum status add_windows(struct shards *shards, uint64_t *memory_bytes, struct error *err) {
+    for (uint32_t rank = 0; rank < shards->ranks; rank++) {
+        for (uint64_t i = 0; i < shards->shares[rank].files; i++) {
+            struct shard_file file;
+            shards_file(shards, rank, i, 1, &file);
+            if (codec_windows(file.bytes, shards->chunk_bytes) > SEEK_TABLE_WINDOWS_MAX) {
+                return too_many_windows(&file, err);
+            }
+            shards->most_bytes += most_stored_bytes(file.bytes, shards->chunk_bytes);
+        }
+        *memory_bytes += table_bytes(shards_windows(shards, rank));
+    }
+    return OK;
+}
+
+enum status shards_compress(struct shards *shards, const struct codec_choice *codec,
+                            uint64_t chunk_bytes, struct error *err) {
+    if (codec->kind == CODEC_NONE) {
+        return OK;
+    }
+    if (shards->format->no_codec != NULL) {
+        return error_set(err, ERR_USAGE, "--codec: files of format '%s' are not compressed: %s; "
+                                         "--format raw or --codec none is allowed",
+                         shards->format->name, shards->format->no_codec);
+    }
+    uint64_t memory_bytes = shards->files * sizeof(uint64_t); /* the length of each */
+    shards->codec = *codec;
+    shards->chunk_bytes = chunk_bytes;
+    shards->most_bytes = 0;
+    if (add_windows(shards, &memory_bytes, err) != OK) {
+        return err->status;
+    }
+    if (memory_bytes > SHARDS_MEMORY_BYTES) {
+        char limit[UNITS_TEXT];
+        return error_set(err, ERR_USAGE,
+                         "--chunk: the seek tables of so many windows take more than %s of memory; "
+                         "a larger --chunk has fewer", units_gib(SHARDS_MEMORY_BYTES, limit));
+    }
+    shards->memory_bytes += memory_bytes;
+    return OK;
 }
 
 /* Telling. */
@@ -245,6 +330,10 @@ void shards_file(const struct shards *shards, uint32_t rank, uint64_t index, uin
     plan_file(shards->plan, rank, index, checkpoint, file);
     if (shards->format->extension[0] != '\0') {
         set_extension(file, shards->format->extension);
+    }
+    if (shards->codec.kind != CODEC_NONE) {
+        CHECK(strlen(file->path) + strlen(CODEC_EXTENSION) < sizeof file->path);
+        strcat(file->path, CODEC_EXTENSION);
     }
     if (shards->sizes != NULL) {
         file->bytes = shards->sizes[shards->first[rank] + index];

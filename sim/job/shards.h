@@ -1,6 +1,7 @@
 #ifndef CKPTSIM_SIM_JOB_SHARDS_H
 #define CKPTSIM_SIM_JOB_SHARDS_H
 
+#include "io/codec.h"
 #include "io/format.h"
 #include "models/plan.h"
 
@@ -23,6 +24,9 @@ struct shards {
     const uint64_t *sizes;             /* of each file; NULL: as the plan has them */
     const uint64_t *first;             /* number of each rank's first file */
     uint64_t most_crcs;                /* of one file */
+    struct codec_choice codec;         /* of the files */
+    uint64_t chunk_bytes;              /* their windows; 0 without a codec */
+    uint64_t most_bytes;               /* that all files may take on a drive: with a codec more than they hold */
     struct format_file metadata;       /* of DCP, all literal; size_bytes 0: there is none */
     uint64_t memory_bytes;             /* that contents take; 0 where nothing is measured */
 };
@@ -50,7 +54,15 @@ enum status shards_measure(const struct plan *plan, const struct format *format,
 /* Raw files of one kind of payload: nothing is measured and nothing can fail. */
 void shards_raw(const struct plan *plan, struct arena *arena, struct shards *shards);
 
-/* As plan_file, with the size and the extension that the format gives it. */
+/* Compresses the files of measured shards, window by window. ERR_USAGE where the format has none that
+ * are compressed, or a file would have too many windows. */
+enum status shards_compress(struct shards *shards, const struct codec_choice *codec,
+                            uint64_t chunk_bytes, struct error *err);
+
+/* The most windows that a file of this rank has; 0 without a codec. */
+uint64_t shards_windows(const struct shards *shards, uint32_t rank);
+
+/* As plan_file, with the size that the format gives it, and the extensions of format and codec. */
 void shards_file(const struct shards *shards, uint32_t rank, uint64_t index, uint32_t checkpoint,
                  struct shard_file *file);
 
