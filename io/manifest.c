@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MANIFEST_VERSION = 2 };
+enum { MANIFEST_VERSION = 3 };
 #define MANIFEST_BYTES_LIMIT (INT64_C(1) << 32)
 #define MANIFEST_FILES_LIMIT (UINT64_C(1) << 26)
 
@@ -64,13 +64,14 @@ size_t manifest_write_counts(const struct manifest_head *head, char *text) {
 }
 
 size_t manifest_write_entry(const struct manifest_entry *entry, char *text) {
-    char sum[20] = "-";
+    char written[48] = "- -";
     if (entry->has_sum) {
-        snprintf(sum, sizeof sum, "%016llx", (unsigned long long)entry->sum);
+        snprintf(written, sizeof written, "%llu %016llx", (unsigned long long)entry->stored_bytes,
+                 (unsigned long long)entry->sum);
     }
     return (size_t)snprintf(text, MANIFEST_PIECE, "%u %llu %llu %s %s\n", entry->rank,
                             (unsigned long long)entry->index, (unsigned long long)entry->bytes,
-                            sum, entry->path);
+                            written, entry->path);
 }
 
 size_t manifest_write_marker(const struct manifest_marker *marker, char *text) {
@@ -222,22 +223,32 @@ static bool parse_head(struct lines *lines, struct arena *arena, struct manifest
     return files <= MANIFEST_FILES_LIMIT && markers <= MANIFEST_FILES_LIMIT;
 }
 
+/* Both or none. */
+static bool parse_written(const char *stored, const char *sum, struct manifest_entry *entry) {
+    entry->has_sum = strcmp(sum, "-") != 0;
+    if (!entry->has_sum || stored[0] < '0' || stored[0] > '9') {
+        return !entry->has_sum && strcmp(stored, "-") == 0;
+    }
+    char *stored_end, *sum_end;
+    entry->stored_bytes = strtoull(stored, &stored_end, 10);
+    entry->sum = strtoull(sum, &sum_end, 16);
+    return *stored_end == '\0' && *sum_end == '\0' && strlen(sum) == 16;
+}
+
 static bool parse_entry(char *line, struct arena *arena, struct manifest_entry *entry) {
     unsigned long long index, bytes;
-    char sum[20];
+    char stored[24], sum[20];
     int used = 0;
     if (line == NULL ||
-        sscanf(line, "%u %llu %llu %16s %n", &entry->rank, &index, &bytes, sum, &used) != 4 ||
+        sscanf(line, "%u %llu %llu %23s %16s %n", &entry->rank, &index, &bytes, stored, sum,
+               &used) != 5 ||
         used == 0 || !path_is_ours(line + used)) {
         return false;
     }
     entry->index = index;
     entry->bytes = bytes;
-    entry->has_sum = strcmp(sum, "-") != 0;
     entry->path = arena_text(arena, line + used);
-    char *end = sum;
-    entry->sum = entry->has_sum ? strtoull(sum, &end, 16) : 0;
-    return !entry->has_sum || (*end == '\0' && strlen(sum) == 16);
+    return parse_written(stored, sum, entry);
 }
 
 static bool parse_marker(char *line, struct arena *arena, struct manifest_marker *marker) {

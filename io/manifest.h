@@ -14,19 +14,20 @@
  *   ckpt-0003.files     names and sizes, written before the first shard: what may be removed
  *   ckpt-0003.manifest  the same with checksums, written last: the checkpoint is complete
  *
- *   ckptsim manifest 2
+ *   ckptsim manifest 3
  *   run 20260805-101502-llama-3.1-405b
  *   checkpoint 3 serial 7
  *   payload random seed 1 dedupe 1 compressible 1 1 1 1     weights, masters, moments, others
  *   settings 2
  *   <name> <value>                                          one line each: what the files follow from
  *   files 1072 markers 1 bytes 1636164354048
- *   <rank> <index> <bytes> <checksum, 16 hex digits, or - > <path>       one line per file
+ *   <rank> <index> <bytes> <stored bytes, or - > <checksum, 16 hex digits, or - > <path>   per file
  *   marker <bytes> <CRC-32 of its text, or - > <path>       one line per marker of the layout
  *   newest <path>                                           a marker that all checkpoints share
  *   end <files>
  *
- * `ckpt-latest` holds the name of the newest manifest. */
+ * The bytes, and the checksum over them, are those of the content; stored are as many, but for a
+ * codec. `ckpt-latest` holds the name of the newest manifest. */
 
 enum {
     MANIFEST_NAME = 48,
@@ -57,8 +58,8 @@ struct manifest_head {
 struct manifest_entry {
     uint32_t rank;
     uint64_t index, bytes;
-    uint64_t sum;
-    bool has_sum;
+    uint64_t stored_bytes, sum;
+    bool has_sum; /* and stored_bytes: what is known once the file is written */
     const char *path;
 };
 

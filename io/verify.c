@@ -1,5 +1,7 @@
 #include "io/verify.h"
 
+#include "io/codec.h"
+#include "io/compressed_file.h"
 #include "io/crc32.h"
 
 #include <errno.h>
@@ -8,6 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* What compressed files are read with. */
+struct unpacker {
+    uint64_t chunk_bytes;
+    struct codec *codec;
+    char *raw, *stored; /* a window, before and after */
+};
+
 struct file_check {
     const struct manifest *manifest;
     const struct manifest_entry *entry;
@@ -15,6 +24,7 @@ struct file_check {
     int fd;
     char *buffer;
     size_t size;
+    struct unpacker *unpacker; /* NULL: the file is not compressed */
     struct verify_verdict *verdict;
 };
 
@@ -44,21 +54,30 @@ static ssize_t read_chunk(int fd, char *buffer, size_t size, uint64_t offset) {
     return (ssize_t)used;
 }
 
-/* How many of the bytes in the buffer are those that were written at this offset. */
-static size_t right_bytes(const struct file_check *check, uint64_t stream, uint64_t offset,
+/* How many of these bytes are those that were written at this offset. */
+static size_t right_bytes(const struct file_check *check, uint64_t offset, const char *bytes,
                           size_t length) {
-    const struct payload *classes = check->manifest->head.classes;
+    const struct manifest_entry *entry = check->entry;
+    const struct manifest_head *head = &check->manifest->head;
+    const struct payload *classes = head->classes;
+    uint64_t stream = payload_stream(&classes[0], head->serial, entry->rank, entry->index);
     if (check->content == NULL) {
-        return payload_compare(&classes[0], stream, offset, check->buffer, length);
+        return payload_compare(&classes[0], stream, offset, bytes, length);
     }
     struct format_source source = {.stream = stream, .classes = classes};
-    return format_compare(check->content, &source, offset, check->buffer, length);
+    return format_compare(check->content, &source, offset, bytes, length);
+}
+
+/* Compares these bytes of the content and adds their checksum. */
+static bool check_part(struct file_check *check, uint64_t offset, const char *bytes, size_t length,
+                       uint64_t *sum) {
+    size_t right = right_bytes(check, offset, bytes, length);
+    *sum += payload_sum(offset, bytes, length);
+    return right == length || damaged(check, "not the bytes that were written", offset + right);
 }
 
 static bool check_bytes(struct file_check *check) {
     const struct manifest_entry *entry = check->entry;
-    const struct manifest_head *head = &check->manifest->head;
-    uint64_t stream = payload_stream(&head->classes[0], head->serial, entry->rank, entry->index);
     uint64_t sum = 0;
     for (uint64_t offset = 0; offset < entry->bytes;) {
         uint64_t left = entry->bytes - offset;
@@ -70,16 +89,52 @@ static bool check_bytes(struct file_check *check) {
         if ((size_t)got < want) {
             return damaged(check, "the file ends too early", offset + (uint64_t)got);
         }
-        size_t right = right_bytes(check, stream, offset, want);
-        if (right < want) {
-            return damaged(check, "not the bytes that were written", offset + right);
+        if (!check_part(check, offset, check->buffer, want, &sum)) {
+            return false;
         }
-        sum += payload_sum(offset, check->buffer, want);
         offset += want;
     }
     /* A verifier should not push other people's data out of the page cache. */
     posix_fadvise(check->fd, 0, 0, POSIX_FADV_DONTNEED);
     return sum == entry->sum || damaged(check, "the checksum differs from the manifest's", 0);
+}
+
+/* Offsets that are told are those of the content. */
+static bool check_window(struct file_check *check, const struct seek_table *table, uint64_t window,
+                         uint64_t *sum) {
+    const struct unpacker *unpacker = check->unpacker;
+    uint64_t offset = table->points[window].raw_offset;
+    size_t raw_bytes = seek_table_raw_bytes(table, window);
+    size_t stored_bytes = seek_table_stored_bytes(table, window);
+    ssize_t got = read_chunk(check->fd, unpacker->stored, stored_bytes,
+                             table->points[window].stored_offset);
+    struct error err;
+    if (got < 0) {
+        return damaged(check, error_words((int)-got), offset);
+    }
+    if (codec_decompress(unpacker->codec, unpacker->stored, (size_t)got, unpacker->raw, raw_bytes,
+                         &err) != OK) {
+        return damaged(check, err.text, offset);
+    }
+    return check_part(check, offset, unpacker->raw, raw_bytes, sum);
+}
+
+static bool check_windows(struct file_check *check) {
+    struct arena arena = {0};
+    struct seek_table table;
+    struct error err;
+    uint64_t sum = 0;
+    int error = compressed_file_table(check->fd, check->entry->bytes,
+                                      check->unpacker->chunk_bytes, &arena, &table, &err);
+    bool good = error == 0 ||
+                damaged(check, error == EBADMSG ? err.text : error_words(error), 0);
+    for (uint64_t window = 0; good && window < table.count; window++) {
+        good = check_window(check, &table, window, &sum);
+    }
+    arena_fini(&arena);
+    posix_fadvise(check->fd, 0, 0, POSIX_FADV_DONTNEED);
+    return good && (sum == check->entry->sum ||
+                    damaged(check, "the checksum differs from the manifest's", 0));
 }
 
 static bool check_file(const struct folder *folder, struct file_check *check) {
@@ -91,13 +146,13 @@ static bool check_file(const struct folder *folder, struct file_check *check) {
     bool good;
     if (fstat(check->fd, &info) != 0) {
         good = damaged(check, error_words(errno), 0);
-    } else if ((uint64_t)info.st_size != check->entry->bytes) {
+    } else if ((uint64_t)info.st_size != check->entry->stored_bytes) {
         char what[96];
         snprintf(what, sizeof what, "%lld bytes long, %llu were written", (long long)info.st_size,
-                 (unsigned long long)check->entry->bytes);
+                 (unsigned long long)check->entry->stored_bytes);
         good = damaged(check, what, (uint64_t)info.st_size);
     } else {
-        good = check_bytes(check);
+        good = check->unpacker != NULL ? check_windows(check) : check_bytes(check);
     }
     close(check->fd);
     return good;
@@ -133,11 +188,12 @@ static void check_marker(const struct folder *folder, const struct manifest_mark
 }
 
 static void check_all(const struct folder *folder, const struct manifest *manifest,
-                      struct verify_contents *contents, void *buffer, size_t size,
-                      struct verify_verdict *verdict) {
+                      struct verify_contents *contents, struct unpacker *unpacker, void *buffer,
+                      size_t size, struct verify_verdict *verdict) {
     for (uint64_t i = 0; i < manifest->head.files; i++) {
         struct file_check check = {.manifest = manifest, .entry = &manifest->entries[i],
                                    .content = contents->content(contents, i),
+                                   .unpacker = unpacker,
                                    .buffer = buffer, .size = size, .verdict = verdict};
         if (!check_file(folder, &check)) {
             return;
@@ -150,6 +206,21 @@ static void check_all(const struct folder *folder, const struct manifest *manife
             check_marker(folder, &manifest->markers[i], buffer, size, verdict);
         }
     }
+}
+
+static void open_unpacker(struct unpacker *unpacker, uint64_t chunk_bytes) {
+    *unpacker = (struct unpacker){
+        .chunk_bytes = chunk_bytes,
+        .codec = codec_open(1, chunk_bytes), /* for reading all levels are the same */
+        .raw = mem_new(1, chunk_bytes),
+        .stored = mem_new(1, codec_bound(chunk_bytes)),
+    };
+}
+
+static void close_unpacker(struct unpacker *unpacker) {
+    codec_close(unpacker->codec);
+    mem_free(unpacker->raw);
+    mem_free(unpacker->stored);
 }
 
 void verify_checkpoint(const struct folder *folder, uint32_t checkpoint,
@@ -182,7 +253,16 @@ void verify_checkpoint(const struct folder *folder, uint32_t checkpoint,
         snprintf(verdict->text, sizeof verdict->text, "'%s': %.450s", name, err.text);
     }
     if (verdict->state == VERIFY_COMPLETE) {
-        check_all(folder, &manifest, contents, buffer, size, verdict);
+        struct unpacker unpacker;
+        bool compressed = contents->chunk_bytes > 0;
+        if (compressed) {
+            open_unpacker(&unpacker, contents->chunk_bytes);
+        }
+        check_all(folder, &manifest, contents, compressed ? &unpacker : NULL, buffer, size,
+                  verdict);
+        if (compressed) {
+            close_unpacker(&unpacker);
+        }
     }
     arena_fini(&arena);
 }

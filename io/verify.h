@@ -24,6 +24,7 @@ struct verify_contents {
                          struct error *err);
     /* Of its file `nth`; NULL: payload from end to end. */
     const struct format_file *(*content)(struct verify_contents *contents, uint64_t nth);
+    uint64_t chunk_bytes; /* set by begin: of compressed files, 0 where they are not */
 };
 
 /* Checkpoint number `checkpoint` of the folder. buffer holds size bytes, a multiple of

@@ -95,8 +95,12 @@ static void put_entries(struct text_file *text, enum manifest_kind kind) {
         for (uint64_t i = 0; i < shards->shares[rank].files; i++) {
             struct shard_file shard;
             shards_file(shards, rank, i, (uint32_t)job->slot, &shard);
+            uint64_t nth = shards->first[rank] + i;
             struct manifest_entry entry = {.rank = rank, .index = i, .bytes = shard.bytes,
-                                           .sum = job->sums[shards->first[rank] + i],
+                                           .stored_bytes = job->stored_bytes != NULL
+                                                               ? job->stored_bytes[nth]
+                                                               : shard.bytes,
+                                           .sum = job->sums[nth],
                                            .path = shard.path,
                                            .has_sum = kind == MANIFEST_COMPLETE};
             text->used += manifest_write_entry(&entry, text_room(text));

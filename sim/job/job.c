@@ -23,6 +23,9 @@ void job_init(struct job *job) {
     const struct shards *shards = job->shards;
     job->writers = arena_new(job->arena, shards->ranks, sizeof *job->writers);
     job->sums = arena_new(job->arena, shards->files, sizeof *job->sums);
+    if (shards->codec.kind != CODEC_NONE) {
+        job->stored_bytes = arena_new(job->arena, shards->files, sizeof *job->stored_bytes);
+    }
     job->marker_crcs = arena_new(job->arena, shards_markers(shards), sizeof *job->marker_crcs);
     job->text = arena_new(job->arena, JOB_TEXT_BYTES, 1);
     if (job->config->mode == JOB_ASYNC) {

@@ -90,6 +90,7 @@ struct job {
     struct rank_writer *writers;  /* one per rank */
     struct snapshot *snapshots;   /* one per rank, or NULL */
     uint64_t *sums;               /* checksum of every file of the checkpoint under way */
+    uint64_t *stored_bytes;       /* and the length of every compressed one; NULL without a codec */
     uint32_t *marker_crcs;        /* and of every marker's text */
     uint64_t pass, slot, serial;  /* from 1; serial counts checkpoints over the run */
     uint64_t slots;               /* slots written in pass 1; later passes use the same */

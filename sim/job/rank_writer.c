@@ -9,6 +9,11 @@ void rank_writer_init(struct rank_writer *writer, struct job *job, uint32_t rank
     uint64_t depth = job->io->queue_depth;
     *writer = (struct rank_writer){.job = job, .rank = rank, .state = RANK_DONE};
     writer->crcs = arena_new(arena, job->shards->most_crcs, sizeof *writer->crcs);
+    uint64_t windows = shards_windows(job->shards, rank);
+    if (windows > 0) {
+        seek_table_init(&writer->table, windows, arena);
+        writer->tail = arena_new(arena, 1, seek_table_tail_bytes(windows));
+    }
     writer->requests = arena_new(arena, depth, sizeof *writer->requests);
     writer->free_requests = arena_new(arena, depth, sizeof *writer->free_requests);
     for (uint64_t i = 0; i < depth; i++) {
@@ -28,9 +33,14 @@ static void submit(struct rank_writer *writer, struct io_request *request) {
     engine_submit(writer->job->engine, request);
 }
 
+static bool compresses(const struct rank_writer *writer) {
+    return writer->job->shards->codec.kind != CODEC_NONE;
+}
+
 static void submit_open(struct rank_writer *writer) {
     job_begin_file(writer->job, writer->rank, writer->index, writer->crcs, &writer->shard,
                    &writer->file);
+    writer->file.table = compresses(writer) ? &writer->table : NULL;
     if (writer->second_round) {
         writer->file.mode = IO_EXISTING;
     }
@@ -59,24 +69,65 @@ static uint64_t chunk_at(const struct rank_writer *writer, uint64_t offset) {
     return writer->file_chunk + offset / writer->job->io->chunk_bytes;
 }
 
-/* Keeps queue depth writes under way until the file's last byte is submitted and done. Of a snapshot
- * what is copied is written. */
-static void write_on(struct rank_writer *writer) {
-    uint64_t size = writer->shard.bytes, chunk = writer->job->io->chunk_bytes;
+/* Whether the next chunk can be written: of a snapshot, whether it is copied. */
+static bool has_chunk(const struct rank_writer *writer, void **memory) {
+    return writer->snapshot == NULL ||
+           snapshot_take_chunk(writer->snapshot, chunk_at(writer, writer->offset), memory);
+}
+
+/* Keeps queue depth writes of [offset, size) under way, of the tail's bytes where there are some. */
+static void submit_writes(struct rank_writer *writer, uint64_t size, const uint8_t *tail) {
+    uint64_t chunk = writer->job->io->chunk_bytes;
     void *memory = NULL;
-    writer->state = RANK_WRITING;
     while (writer->free_count > 0 && writer->offset < size &&
-           (writer->snapshot == NULL ||
-            snapshot_take_chunk(writer->snapshot, chunk_at(writer, writer->offset), &memory))) {
+           (tail != NULL || has_chunk(writer, &memory))) {
         struct io_request *request = take_free(writer, IO_WRITE);
         uint64_t left = size - writer->offset;
         request->memory = memory;
         request->offset = writer->offset;
         request->length_bytes = left < chunk ? left : chunk;
+        if (tail != NULL) {
+            request->literal = tail + writer->offset;
+            request->offset += writer->table.points[writer->table.count].stored_offset;
+        }
         writer->offset += request->length_bytes;
         submit(writer, request);
     }
-    if (writer->under_way == 0 && writer->offset == size) {
+}
+
+static void end_on(struct rank_writer *writer) {
+    submit_writes(writer, writer->tail_bytes, writer->tail);
+    if (writer->under_way == 0) {
+        submit_sync_or_close(writer);
+    }
+}
+
+/* All windows are written. */
+static void begin_end(struct rank_writer *writer) {
+    const struct seek_table *table = &writer->table;
+    CHECK(table->points[table->count].raw_offset == writer->shard.bytes);
+    writer->tail_bytes = seek_table_tail_bytes(table->count);
+    seek_table_write(table, writer->tail);
+    writer->offset = 0;
+    writer->state = RANK_ENDING;
+    end_on(writer);
+}
+
+/* A file of no bytes has a window all the same. */
+static bool lacks_window(const struct rank_writer *writer) {
+    return compresses(writer) && writer->under_way == 0 && writer->table.count == 0;
+}
+
+static void write_on(struct rank_writer *writer) {
+    writer->state = RANK_WRITING;
+    submit_writes(writer, writer->shard.bytes, NULL);
+    if (lacks_window(writer)) {
+        submit(writer, take_free(writer, IO_WRITE));
+    }
+    bool written = writer->under_way == 0 && writer->offset == writer->shard.bytes;
+    if (written && compresses(writer)) {
+        begin_end(writer);
+    } else if (written) {
         submit_sync_or_close(writer);
     }
 }
@@ -151,10 +202,14 @@ static void note_done(struct rank_writer *writer, const struct io_request *reque
         writer->end_ns = request->end_ns;
     }
     if (request->op == IO_WRITE) {
-        writer->bytes += request->done_bytes;
+        uint64_t bytes = request->literal == NULL ? request->done_bytes : 0;
+        writer->bytes += bytes;
         recorder_request(job->recorder, writer->rank, RECORDER_WRITE, request->begin_ns,
-                         request->end_ns, request->payload_ns, request->done_bytes);
-        if (writer->snapshot != NULL) {
+                         request->end_ns, request->payload_ns, bytes);
+        if (compresses(writer)) {
+            recorder_compressed(job->recorder, request->stored_bytes, request->compress_ns);
+        }
+        if (writer->snapshot != NULL && request->literal == NULL && request->length_bytes > 0) {
             snapshot_release(writer->snapshot, chunk_at(writer, request->offset));
         }
     } else if (request->op == IO_SYNC) {
@@ -164,8 +219,12 @@ static void note_done(struct rank_writer *writer, const struct io_request *reque
         writer->opened = request->error == 0;
     } else if (request->op == IO_CLOSE) {
         writer->opened = false;
+        uint64_t nth = job->shards->first[writer->rank] + writer->index;
         if (!writer->second_round && writer->snapshot == NULL) {
-            job->sums[job->shards->first[writer->rank] + writer->index] = writer->file.sum;
+            job->sums[nth] = writer->file.sum;
+        }
+        if (!writer->second_round && compresses(writer)) {
+            job->stored_bytes[nth] = writer->file.stored_bytes;
         }
     }
 }
@@ -190,6 +249,7 @@ bool rank_writer_take(struct rank_writer *writer, struct io_request *request) {
         write_on(writer);
         return false;
     case RANK_WRITING: write_on(writer); return false;
+    case RANK_ENDING: end_on(writer); return false;
     case RANK_SYNCING: submit_close(writer); return false;
     case RANK_CLOSING: return next_file(writer);
     case RANK_COPYING:

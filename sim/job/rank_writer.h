@@ -13,11 +13,16 @@
  *
  * Where its state is copied first, the rank begins in COPYING and writes what its snapshot holds.
  *
+ * A compressed file ends in its seek table, which is known once all its windows are written, and may
+ * be longer than a chunk:  WRITING windows ─► ENDING (the table in chunks) ─► SYNCING.
+ *
  * With fsync per checkpoint the rank goes through its files a second time, opening each for its
  * sync. Once the checkpoint is broken or the run is to stop, a rank submits nothing but the close of
  * its open file. */
 
-enum rank_state { RANK_COPYING, RANK_OPENING, RANK_WRITING, RANK_SYNCING, RANK_CLOSING, RANK_DONE };
+enum rank_state {
+    RANK_COPYING, RANK_OPENING, RANK_WRITING, RANK_ENDING, RANK_SYNCING, RANK_CLOSING, RANK_DONE,
+};
 
 struct rank_writer {
     struct job *job;
@@ -26,7 +31,7 @@ struct rank_writer {
     bool second_round;     /* syncing the files written before */
     bool opened;           /* the engine holds the file open */
     uint64_t index;        /* of the file under way */
-    uint64_t offset;       /* next byte to submit */
+    uint64_t offset;       /* next byte to submit, of the file's content or of its tail */
     uint64_t file_chunk;   /* number of the file's first chunk among all of the rank */
     uint64_t under_way;    /* requests the engine holds */
     uint64_t bytes;        /* written in this checkpoint */
@@ -35,6 +40,9 @@ struct rank_writer {
     struct shard_file shard;
     struct io_file file;
     struct format_crc *crcs;         /* of the open file */
+    struct seek_table table;         /* of a compressed one */
+    uint8_t *tail;                   /* which is written out here */
+    uint64_t tail_bytes;
     struct io_request *requests;     /* queue depth of them */
     struct io_request **free_requests;
     uint64_t free_count;
