@@ -178,6 +178,11 @@ static void fill_plan_result(struct run *run) {
     out->memory_bytes = engine_buffer_bytes(spec->engine, &spec->io) + BASE_MEMORY_BYTES +
                         run->shards.memory_bytes + strategy_memory_bytes(&run->strategy);
     out->snapshot_bytes = strategy_memory_bytes(&run->strategy);
+    if (spec->io.codec.kind != CODEC_NONE) {
+        uint32_t cpus = machine_cpus();
+        out->codec = arena_printf(run->arena, "zstd:%d", spec->io.codec.level);
+        out->codec_workers = run->plan.ranks < cpus ? run->plan.ranks : cpus;
+    }
     out->payload_bytes_per_second =
         payload_headroom(&spec->io.payload, headroom_buffer(spec->io.chunk_bytes));
     if (spec->read > 0) {
@@ -408,7 +413,7 @@ fail_folder:
 
 static enum status build_shards(struct run *run, struct error *err) {
     struct spec *spec = run->spec;
-    if (spec_set_classes(spec, err) != OK ||
+    if (spec_set_codec(spec, err) != OK || spec_set_classes(spec, err) != OK ||
         spec_shards(spec, spec->io.classes, SHARDS_CONTENTS, run->arena, &run->plan, &run->shards,
                     err) != OK) {
         return err->status;

@@ -45,6 +45,10 @@ static enum status check_spec(const struct spec *spec, struct error *err) {
     if (spec->io.quota_bytes > 0 || spec->io.faults != NULL) {
         return error_set(err, ERR_USAGE, "--drive: --quota and --faults are for --dir");
     }
+    if (strcmp(spec->codec, "none") != 0) {
+        return error_set(err, ERR_USAGE, "--codec: '%s' on a simulated drive is not simulated yet; "
+                                         "none is allowed there", spec->codec);
+    }
     if (spec->resume != NULL) {
         return error_set(err, ERR_USAGE, "--drive: a simulated run is not resumed but run again");
     }

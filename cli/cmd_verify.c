@@ -63,6 +63,10 @@ static enum status begin_contents(struct verify_contents *base, const struct man
     contents->arena = (struct arena){0};
     contents->manifest = manifest;
     contents->formats = !manifest_is_plain(&manifest->head);
+    struct codec_choice codec;
+    if (manifest_codec(&manifest->head, &codec, &base->chunk_bytes, err) != OK) {
+        return err->status;
+    }
     if (!contents->formats) {
         return OK;
     }

@@ -1,14 +1,15 @@
 #include "cli/manifest_shards.h"
 
+#include "base/units.h"
 #include "cli/spec_shards.h"
 
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const others[] = {"format"};
+static const char *const others[] = {"format", "codec"};
 
-/* Everything that a plan is made of, and the format. */
+/* Everything that a plan is made of, the format and the codec. */
 static bool belongs(const struct setting_row *row) {
     if (strcmp(row->group, SPEC_PLAN_GROUP) == 0) {
         return true;
@@ -36,6 +37,13 @@ static const char *lasting(const struct setting_row *row, const char *value, str
     return path_row && realpath(value, path) != NULL ? arena_text(arena, path) : value;
 }
 
+/* Compressed files are windows of a chunk, also where nobody asked for another one than the default,
+ * which may be another one some day. Of the rest none depends on it. */
+static bool is_chunk_of_codec(const struct settings *settings, const struct setting_row *row) {
+    return strcmp(row->name, "chunk") == 0 &&
+           strcmp(settings_value(settings, "codec")->text, "none") != 0;
+}
+
 enum status manifest_settings(const struct settings *settings, struct arena *arena,
                               const struct manifest_setting **list, uint64_t *count,
                               struct error *err) {
@@ -44,7 +52,8 @@ enum status manifest_settings(const struct settings *settings, struct arena *are
     for (size_t i = 0; i < settings->count; i++) {
         const struct setting_row *row = &settings->rows[i];
         const struct setting_value *value = &settings->values[i];
-        if (!belongs(row) || value->text == NULL || strcmp(value->origin, "default") == 0) {
+        bool given = value->text != NULL && strcmp(value->origin, "default") != 0;
+        if (!(belongs(row) && given) && !is_chunk_of_codec(settings, row)) {
             continue;
         }
         struct manifest_setting *setting = &found[(*count)++];
@@ -69,6 +78,25 @@ static enum status set_all(struct settings *settings, const struct manifest_sett
     return OK;
 }
 
+enum status manifest_codec(const struct manifest_head *head, struct codec_choice *codec,
+                           uint64_t *chunk_bytes, struct error *err) {
+    const char *name = manifest_setting(head, "codec"), *chunk = manifest_setting(head, "chunk");
+    *codec = (struct codec_choice){.kind = CODEC_NONE};
+    *chunk_bytes = 0;
+    if (name != NULL && codec_parse(name, codec, err) != OK) {
+        error_wrap(err, "the manifest's settings");
+        return error_status(err, ERR_FAILED);
+    }
+    if (codec->kind == CODEC_NONE) {
+        return OK;
+    }
+    if (chunk == NULL || units_parse_size(chunk, chunk_bytes, NULL) != OK || *chunk_bytes == 0 ||
+        *chunk_bytes % CODEC_BLOCK != 0 || *chunk_bytes > CODEC_WINDOW_MAX) {
+        return error_set(err, ERR_FAILED, "the manifest names no chunk of its compressed files");
+    }
+    return OK;
+}
+
 enum status manifest_job_build(const struct manifest_head *head,
                                const struct manifest_setting *instead, uint64_t count,
                                enum shards_depth depth, struct arena *arena,
@@ -85,6 +113,9 @@ enum status manifest_job_build(const struct manifest_head *head,
     }
     if (job->spec.plan.model == NULL) {
         return error_set(err, ERR_FAILED, "the manifest names no model");
+    }
+    if (spec_set_codec(&job->spec, err) != OK) {
+        return error_wrap(err, "the manifest's settings");
     }
     return spec_shards(&job->spec, head->classes, depth, arena, &job->plan, &job->shards, err);
 }

@@ -13,6 +13,10 @@ enum status manifest_settings(const struct settings *settings, struct arena *are
                               const struct manifest_setting **list, uint64_t *count,
                               struct error *err);
 
+/* The codec of the files, and the chunk that is a window of theirs. ERR_FAILED where they are none. */
+enum status manifest_codec(const struct manifest_head *head, struct codec_choice *codec,
+                           uint64_t *chunk_bytes, struct error *err);
+
 /* Plan and shards of a checkpoint that was found: from its manifest's settings, with those of
  * `instead` (count of them; NULL: none) in their place. */
 struct manifest_job {

@@ -159,6 +159,10 @@ const struct setting_row spec_rows[] = {
      .placeholder = "NAME", .group = "Writing", .commands = RUN | CMD_SHARDS,
      .help = "how tensors lie in a file (ckptsim list formats); auto: as the layout's framework "
              "writes, raw for dlio and dlio2"},
+    {.name = "codec", .type = SETTING_TEXT, .field = FIELD(codec), .fallback = "none",
+     .placeholder = "none|zstd[:LEVEL]", .group = "Writing", .commands = RUN,
+     .help = "compresses each chunk of a raw file into a frame of zstd before it is written; level 1 "
+             "to 19, or below 0 for more speed"},
     {.name = "direct", .type = SETTING_CHOICE, .field = FIELD(io.direct), .fallback = "auto",
      .choices = "auto|on|off", .when_bare = "on", .group = "Writing", .commands = READ,
      .help = "O_DIRECT: past the page cache; auto: where the file system takes it"},
@@ -212,10 +216,11 @@ const struct setting_row spec_rows[] = {
     {.name = "payload", .type = SETTING_CHOICE, .field = FIELD(io.payload.kind),
      .fallback = "random", .choices = "random|zero", .group = "Payload", .commands = RUN,
      .help = "bytes from the seed, different in every checkpoint, or zeros as DLIO 2.0 wrote"},
-    {.name = "compressible", .type = SETTING_TEXT, .field = FIELD(compressible), .fallback = "1",
-     .placeholder = "RATIO|published|CLASS=RATIO,...", .group = "Payload", .commands = RUN,
+    {.name = "compressible", .type = SETTING_TEXT, .field = FIELD(compressible), .fallback = "auto",
+     .placeholder = "auto|RATIO|published|CLASS=RATIO,...", .group = "Payload", .commands = RUN,
      .help = "raw bytes over compressed bytes (1.3), of all tensors or by class: weight, master, "
-             "moment, other; published: weight=1.46,master=1.08,moment=1.08"},
+             "moment, other; published: weight=1.46,master=1.08,moment=1.08; auto: published with a "
+             "--codec, else 1"},
     {.name = "dedupe", .type = SETTING_NUMBER, .field = FIELD(io.payload.dedupe), .fallback = "1",
      .minimum = 1, .maximum = 1000, .placeholder = "RATIO", .group = "Payload", .commands = RUN,
      .help = "4 KiB blocks over distinct blocks (2)"},

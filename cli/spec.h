@@ -49,6 +49,7 @@ struct spec {
     struct engine_config io;
     struct job_config job;
     const char *format;       /* a name in the format registry, or "auto" */
+    const char *codec;        /* becomes io.codec */
     const char *compressible; /* becomes io.classes */
     int rules;          /* 1: MLPerf Storage's; metrics/mlperf_rules.h reads the setting's word */
     int commit;         /* enum commit_kind, becomes job.commit */
