@@ -98,6 +98,47 @@ static void write_and_read(struct play *play, struct io_file *files) {
     }
 }
 
+/* A quota counts files as long as they are, once they are closed. */
+static void check_free(const struct play *play, const struct io_file *files) {
+    uint64_t free_bytes, total_bytes, held = 0;
+    assert_int_equal(play->engine->ops->space(play->engine, &free_bytes, &total_bytes), 0);
+    for (uint32_t rank = 0; rank < PLAY_RANKS; rank++) {
+        held += files[rank].stored_bytes;
+    }
+    assert_true(play->config.quota_bytes == 0 || free_bytes <= play->config.quota_bytes - held);
+}
+
+/* While they are written, windows count as what they may take. */
+static void test_compressed_quota(void **state) {
+    struct variant *variant = *state;
+    uint64_t quota_bytes = 2 * codec_bound(PLAY_CHUNK) + 2 * CODEC_BLOCK;
+    variant->play.config.quota_bytes = quota_bytes;
+    struct play *play = start_compressing(state);
+    struct io_file files[PLAY_RANKS];
+    struct seek_table tables[PLAY_RANKS];
+    for (int chunks = 2; chunks <= 3; chunks++) {
+        make_files(play, files, (uint64_t)chunks * PLAY_CHUNK);
+        make_tables(play, files, tables);
+        struct io_file *file = &files[0];
+        assert_int_equal(play_file_op(play, IO_OPEN, file), 0);
+        for (int i = 0; i < chunks; i++) {
+            struct io_request write = {.op = IO_WRITE, .file = file,
+                                       .offset = (uint64_t)i * PLAY_CHUNK,
+                                       .length_bytes = PLAY_CHUNK};
+            assert_int_equal(play_run(play, write), i < 2 ? 0 : ENOSPC);
+        }
+        if (chunks == 2) {
+            assert_int_equal(end_compressed(play, file), 0);
+        }
+        assert_int_equal(play_file_op(play, IO_CLOSE, file), 0);
+        uint64_t free_bytes, total_bytes;
+        assert_int_equal(play->engine->ops->space(play->engine, &free_bytes, &total_bytes), 0);
+        assert_int_equal(total_bytes, quota_bytes);
+        assert_true(free_bytes <= quota_bytes - file->stored_bytes);
+        assert_true(free_bytes >= quota_bytes / 5); /* two windows of ratio 1.46 */
+    }
+}
+
 static void test_compressed(void **state) {
     struct play *play = start_compressing(state);
     for (size_t i = 0; i < COUNT_OF(compressed_sizes); i++) {
@@ -106,6 +147,7 @@ static void test_compressed(void **state) {
         make_files(play, files, compressed_sizes[i]);
         make_tables(play, files, tables);
         write_compressed(play, files);
+        check_free(play, files);
         memcpy(written, files, sizeof files);
         for (uint32_t rank = 0; rank < PLAY_RANKS; rank++) {
             check_compressed(play, &written[rank]);

@@ -438,6 +438,7 @@ static const struct rule rules[] = {
     {"compressed copies", test_compressed_copies, false, true},
     {"compressed files that were changed", test_compressed_damage, false, true},
     {"a small file beside compressed ones", test_compressed_plain, false, true},
+    {"compressed files within a quota", test_compressed_quota, false, true},
     {"memory of a codec", test_codec_memory, true, false},
     {"random jobs", test_random_jobs, false, false},
     {"names", test_names, false, false},
