@@ -5,6 +5,7 @@
 #include "metrics/truth.h"
 
 #include <math.h>
+#include <string.h>
 
 #define RECORDED(type, member)                                                                     \
     .field = offsetof(struct type, member), .size = sizeof(((struct type *)NULL)->member)
@@ -55,7 +56,8 @@ static struct metric_value drain(const struct metric_row *row, const struct resu
 /* Figures of a codec lie at row->field of a struct compression. */
 static struct metric_value compression_number(const struct metric_row *row,
                                               const struct compression *compression) {
-    double value = *(const double *)((const char *)compression + row->field);
+    double value;
+    memcpy(&value, (const char *)compression + row->field, sizeof value);
     return isfinite(value) ? number(value) : (struct metric_value){.known = false};
 }
 

@@ -67,6 +67,27 @@ static void every_figure_of_a_complete_one(void **state) {
     assert_null(record->note);
 }
 
+static void compression_adds_up(void **state) {
+    (void)state;
+    recorder_begin(&recorder, 1, 1, 1000);
+    assert_true(recorder.now.stored_bytes == RESULT_UNKNOWN);
+    recorder_request(&recorder, 0, RECORDER_WRITE, 1000, 1400, 30, 8192);
+    recorder_compressed(&recorder, 4096, 250);
+    recorder_request(&recorder, 1, RECORDER_WRITE, 1000, 1400, 30, 8192);
+    recorder_compressed(&recorder, 8192, 300);
+    recorder_request(&recorder, 1, RECORDER_WRITE, 1400, 1500, 0, 0);
+    recorder_compressed(&recorder, 4096, 0);
+    for (uint32_t rank = 0; rank < 3; rank++) {
+        recorder_rank_end(&recorder, rank, 1500);
+    }
+    const struct checkpoint_record *record = recorder_end(&recorder, true, NULL);
+    assert_int_equal(record->bytes, 16384);
+    assert_int_equal(record->stored_bytes, 16384);
+    assert_int_equal(record->compress_ns_sum, 550);
+    recorder_begin(&recorder, 1, 2, 2000);
+    assert_true(recorder.now.compress_ns_sum == RESULT_UNKNOWN);
+}
+
 static void latencies_go_to_both(void **state) {
     (void)state;
     record_one(true, NULL);
@@ -159,6 +180,7 @@ static void many_checkpoints_keep_their_records(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(every_figure_of_a_complete_one, setup, teardown),
+        cmocka_unit_test_setup_teardown(compression_adds_up, setup, teardown),
         cmocka_unit_test_setup_teardown(latencies_go_to_both, setup, teardown),
         cmocka_unit_test_setup_teardown(a_broken_one_runs_to_the_last_completion, setup, teardown),
         cmocka_unit_test_setup_teardown(a_rank_without_bytes_is_not_the_fastest, setup, teardown),

@@ -1,6 +1,7 @@
 /* Passes and the two headline truths on hand-made numbers. */
 #include "tests/unit/sample_result.h"
 
+#include "base/check.h"
 #include "metrics/metric_rows.h"
 #include "metrics/truth.h"
 
@@ -165,6 +166,49 @@ static void computed_checkpoint_metrics(void **state) {
     assert_close(metric(&metric_checkpoints, "slowest_rank", record), 1.0);
 }
 
+static const char *limit_of(const struct metric_table *table, const void *record) {
+    return metric_get(metric_find(table, "limit"), &result, record).text;
+}
+
+/* Checkpoint 4: 14 s and 10 s of two ranks, 2 GiB. */
+static void compression_metrics(void **state) {
+    (void)state;
+    struct checkpoint_record *record = &result.checkpoints[4];
+    static const char *const keys[] = {"stored_bytes", "compression_ratio", "limit",
+                                       "stored_bytes_per_second", "compress_share",
+                                       "compress_seconds_sum"};
+    struct pass_record pass;
+    result_pass(&result, 2, &pass);
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        assert_false(metric_get(metric_find(&metric_checkpoints, keys[i]), &result, record).known);
+        assert_false(metric_get(metric_find(&metric_passes, keys[i]), &result, &pass).known);
+    }
+    result.plan.codec_workers = 2;
+    record->stored_bytes = SAMPLE_GIB;
+    record->compress_ns_sum = 12 * SAMPLE_S - 1;
+    assert_close(metric(&metric_checkpoints, "compression_ratio", record), 2.0);
+    assert_close(metric(&metric_checkpoints, "stored_bytes_per_second", record), 1073741824.0 / 14);
+    assert_string_equal(limit_of(&metric_checkpoints, record), "drive");
+    record->compress_ns_sum = 12 * SAMPLE_S;
+    assert_close(metric(&metric_checkpoints, "compress_share", record), 0.5);
+    assert_string_equal(limit_of(&metric_checkpoints, record), "compression");
+    result.plan.codec_workers = 1; /* the two ranks share a CPU */
+    record->compress_ns_sum = 9 * SAMPLE_S;
+    assert_close(metric(&metric_checkpoints, "compress_share", record), 0.75);
+    result_pass(&result, 2, &pass);
+    assert_true(pass.stored_bytes == RESULT_UNKNOWN); /* of the others it is */
+    result.plan.codec_workers = 8;
+    for (uint32_t i = 4; i < 8; i++) {
+        result.checkpoints[i].stored_bytes = SAMPLE_GIB;
+        result.checkpoints[i].compress_ns_sum = 3 * SAMPLE_S;
+    }
+    result_pass(&result, 2, &pass); /* 60 s of slowest ranks, 40 s of rank 0 */
+    assert_close(metric(&metric_passes, "compression_ratio", &pass), 2.0);
+    assert_close(metric(&metric_passes, "compress_share", &pass), 12.0 / 100);
+    assert_close(metric(&metric_passes, "stored_bytes_per_second", &pass), 4 * 1073741824.0 / 60);
+    assert_string_equal(limit_of(&metric_passes, &pass), "drive");
+}
+
 static void latency_metrics(void **state) {
     (void)state;
     const struct histogram *write = &result.write_latency; /* 1 ms to 1 s */
@@ -204,6 +248,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(dlio_and_the_rules_on_paper, setup, teardown),
         cmocka_unit_test_setup_teardown(no_checkpoint_no_truth, setup, teardown),
         cmocka_unit_test_setup_teardown(computed_checkpoint_metrics, setup, teardown),
+        cmocka_unit_test_setup_teardown(compression_metrics, setup, teardown),
         cmocka_unit_test_setup_teardown(latency_metrics, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_are_told_apart, setup, teardown),
     };
