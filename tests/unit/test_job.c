@@ -106,6 +106,8 @@ static void fills_in_passes(void **state) {
         assert_int_equal(record->checkpoint, i % 3 + 1);
         assert_true(record->complete);
         assert_true(record->bytes == bench->plan.checkpoint_bytes);
+        assert_true(record->stored_bytes == RESULT_UNKNOWN);
+        assert_true(record->compress_ns_sum == RESULT_UNKNOWN);
     }
     assert_int_equal(count_events(bench, IO_SYNC, true), 6 * bench->plan.files);
     assert_int_equal(bench->fake->most_writes, 3);
@@ -134,6 +136,69 @@ static void times_run_from_barrier_to_slowest(void **state) {
     assert_true(record->start_ns + record->rank0_ns == rank0_last);
     /* the barrier: nothing of checkpoint 3 begins before checkpoint 2 has ended */
     assert_true(bench->result.checkpoints[2].start_ns >= last);
+}
+
+/* The tail follows the last window, in pieces of a chunk. */
+static uint64_t check_compressed_file(struct bench *bench, const char *path, bool *several) {
+    uint64_t raw = 0, tail = 0, tail_at = UINT64_MAX, tail_end = 0;
+    bool ended = false;
+    for (size_t i = 0; i < bench->fake->log_count; i++) {
+        const struct fake_event *event = &bench->fake->log[i];
+        if (strcmp(event->path, path) != 0 || event->op == IO_REMOVE) {
+            continue;
+        }
+        assert_false(ended && event->op == IO_WRITE && !event->literal);
+        assert_true(event->length <= bench->io.chunk_bytes);
+        if (event->op == IO_WRITE && event->literal) {
+            uint64_t end = event->offset + event->length;
+            ended = true;
+            tail += event->length;
+            tail_at = event->offset < tail_at ? event->offset : tail_at;
+            tail_end = end > tail_end ? end : tail_end;
+        } else if (event->op == IO_WRITE) {
+            raw += event->length;
+        } else if (event->op == IO_SYNC) {
+            assert_true(ended);
+        }
+    }
+    uint64_t windows = codec_windows(raw, bench->io.chunk_bytes);
+    assert_true(tail == seek_table_tail_bytes(windows) && tail_end - tail_at == tail);
+    *several = *several || tail > bench->io.chunk_bytes;
+    return fake_find(bench->fake, path)->size;
+}
+
+static void compresses(void **state) {
+    struct bench *bench = *state;
+    struct plan_request request = {.model = "llama-2-7b", .layout = "dlio2", .tp = 4, .pp = 2,
+                                   .scale = 1e-3, .zero_stage = PLAN_ZERO_DEFAULT};
+    assert_int_equal(plan_build(&request, &bench->arena, &bench->plan, &bench->err), OK);
+    shards_raw(&bench->plan, &bench->arena, &bench->shards);
+    bench->io.codec = (struct codec_choice){CODEC_ZSTD, 1};
+    bench->io.chunk_bytes = 4096;
+    assert_int_equal(shards_compress(&bench->shards, &bench->io.codec, 4096, &bench->err), OK);
+    bench->fake->capacity_bytes = fill_checkpoint_bytes(&bench->shards) + 4096;
+    bench->config.passes = 1;
+    bench->config.checkpoints_per_pass = 1;
+    assert_int_equal(run(bench), OK);
+    const struct checkpoint_record *record = &bench->result.checkpoints[0];
+    assert_true(record->complete && record->bytes == bench->plan.checkpoint_bytes);
+    uint64_t stored = 0, windows = 0;
+    bool several = false;
+    for (uint32_t rank = 0; rank < 8; rank++) {
+        for (uint64_t i = 0; i < bench->shards.shares[rank].files; i++) {
+            struct shard_file file;
+            shards_file(&bench->shards, rank, i, 1, &file);
+            uint64_t size = check_compressed_file(bench, file.path, &several);
+            assert_int_equal(size, bench->job.stored_bytes[bench->shards.first[rank] + i]);
+            stored += size;
+            windows += codec_windows(file.bytes, 4096);
+        }
+    }
+    assert_true(several);
+    assert_true(record->stored_bytes == stored && stored <= bench->shards.most_bytes);
+    assert_true(record->compress_ns_sum == 100 * windows);
+    assert_int_equal(job_remove_files(&bench->job, &bench->err), OK);
+    assert_int_equal(bench->fake->file_count, 0);
 }
 
 /* For every slot and pass: manifest gone before a shard is touched, back after the last sync. */
@@ -341,6 +406,7 @@ static void fill_arithmetic(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         WITH_BENCH(fills_in_passes),
+        WITH_BENCH(compresses),
         WITH_BENCH(times_run_from_barrier_to_slowest),
         WITH_BENCH(commits_in_order),
         WITH_BENCH(syncs_as_asked),
