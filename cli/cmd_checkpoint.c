@@ -264,8 +264,11 @@ static enum status tidy_up(struct run *run, struct error *err) {
         return OK;
     }
     if (spec->keep) {
-        printf("kept: %s; `ckptsim verify %s` checks it, `ckptsim clean %s` removes it\n",
-               run->folder.path, spec->dir, spec->dir);
+        printf("kept: %s; ", run->folder.path);
+        if (spec->commit == COMMIT_MANIFEST) { /* plain files tell nothing */
+            printf("`ckptsim verify %s` checks it, ", spec->dir);
+        }
+        printf("`ckptsim clean %s` removes it\n", spec->dir);
         folder_close(&run->folder);
         return OK;
     }

@@ -57,7 +57,10 @@ static enum status clean(struct folder *folder, struct command_input *input, str
 }
 
 enum status cmd_clean(struct command_input *input, struct error *err) {
-    const char *dir = input->positional_count > 0 ? input->positionals[0] : input->spec.dir;
+    const char *dir;
+    if (command_dir(input, &dir, err) != OK) {
+        return err->status;
+    }
     if (dir == NULL) {
         return error_set(err, ERR_USAGE, "clean: which folder? ckptsim clean DIR");
     }

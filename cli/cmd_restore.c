@@ -28,6 +28,7 @@ struct run {
     struct restore_set set;
     struct manifest manifest; /* of the first checkpoint that is read */
     const char *manifest_name;
+    const char *given_model; /* NULL: the manifest's own is looked for */
     struct manifest_job job;
     bool has_job; /* the model is known; else files are what their manifest lists */
     struct reading reading;
@@ -98,6 +99,11 @@ static enum status hold_given(struct run *run, struct error *err) {
     struct manifest_setting given[MANIFEST_SETTINGS];
     struct manifest_job other;
     uint64_t count = given_settings(run, given);
+    for (uint64_t i = 0; i < count; i++) {
+        if (strcmp(given[i].name, "model") == 0) {
+            run->given_model = given[i].value;
+        }
+    }
     if (count == 0) {
         return OK;
     }
@@ -116,8 +122,9 @@ static enum status take_settings(struct run *run, struct error *err) {
     const struct manifest_head *head = &run->manifest.head;
     for (uint64_t i = 0; i < head->setting_count; i++) {
         const struct manifest_setting *setting = &head->settings[i];
-        if (strcmp(setting->name, "format") != 0 &&
-            settings_set(&run->input->settings, setting->name, setting->value, "manifest", err) !=
+        bool own = strcmp(setting->name, "format") == 0 ||
+                   (strcmp(setting->name, "model") == 0 && run->given_model != NULL);
+        if (!own && settings_set(&run->input->settings, setting->name, setting->value, "manifest", err) !=
                 OK) {
             return error_wrap(err, "'%s'", run->manifest_name);
         }
@@ -126,8 +133,9 @@ static enum status take_settings(struct run *run, struct error *err) {
 }
 
 static enum status build_job(struct run *run, struct error *err) {
-    enum status status = manifest_job_build(&run->manifest.head, NULL, 0, SHARDS_CONTENTS,
-                                            run->arena, &run->job, err);
+    struct manifest_setting model = {"model", run->given_model};
+    enum status status = manifest_job_build(&run->manifest.head, &model, run->given_model != NULL,
+                                            SHARDS_CONTENTS, run->arena, &run->job, err);
     if (status != OK && manifest_is_plain(&run->manifest.head)) {
         return OK; /* its model may be gone; files of plain payload can be read all the same */
     }
@@ -158,7 +166,7 @@ static enum status look(struct run *run, struct error *err) {
     const struct shards *shards = run->has_job ? &run->job.shards : NULL;
     enum status status = reading_plan(&spec->restore, &run->job.spec.plan, shards, &run->manifest,
                                       run->arena, &run->reading, err);
-    run->reading.config.reads = spec->restore.reads;
+    run->reading.config.reads = spec->restore.reads > 0 ? spec->restore.reads : run->set.count;
     run->set.shards = shards;
     run->set.files = &run->reading.files;
     run->set.classes = run->manifest.head.classes;
@@ -297,10 +305,9 @@ static enum status open_and_run(struct run *run, struct error *err) {
 enum status cmd_restore(struct command_input *input, struct error *err) {
     struct run *run = arena_new(input->arena, 1, sizeof *run);
     *run = (struct run){.input = input, .spec = &input->spec, .arena = input->arena};
-    if (input->positional_count > 0) {
-        run->spec->dir = input->positionals[0];
-    }
-    enum status status = check_spec(run->spec, err);
+    const char *dir;
+    enum status status = command_dir(input, &dir, err);
+    status = status == OK ? check_spec(run->spec, err) : status;
     status = status == OK ? folder_open(run->spec->dir, run->arena, &run->folder, err) : status;
     if (status != OK) {
         return status;

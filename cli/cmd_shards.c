@@ -169,10 +169,15 @@ static void say_shape(const struct tensor *tensor, char *text, size_t size) {
     }
 }
 
-static void say_tensors(const struct plan *plan, uint32_t rank, uint64_t index) {
+static void say_tensors(const struct plan *plan, const struct shown *shown, uint32_t rank,
+                        uint64_t index) {
     struct shard_file file;
     char bytes[UNITS_TEXT], shape[SHAPE_TEXT];
-    plan_file(plan, rank, index, 1, &file);
+    if (shown->shards != NULL) {
+        shards_file(shown->shards, rank, index, 1, &file);
+    } else {
+        plan_file(plan, rank, index, 1, &file);
+    }
     uint64_t count = plan_tensors(plan, rank, index);
     printf("\nrank %u  %s  %s bytes, %llu tensors\n", rank, file.path,
            units_grouped(file.bytes, bytes), (unsigned long long)count);
@@ -188,7 +193,7 @@ static void say_tensors(const struct plan *plan, uint32_t rank, uint64_t index) 
 static void say_all_tensors(const struct plan *plan, const struct shown *shown) {
     for (uint32_t rank = shown->first; rank <= shown->last && !ferror(stdout); rank++) {
         for (uint64_t i = 0; i < plan->shares[rank].files; i++) {
-            say_tensors(plan, rank, i);
+            say_tensors(plan, shown, rank, i);
         }
     }
 }
@@ -200,6 +205,9 @@ static void say_plan(const struct plan *plan, const struct shown *shown) {
         say_bytes("format", shown->shards->checkpoint_bytes);
         printf("%-16s %s takes %.2f %% more than the tensors alone\n", "", shown->shards->format->name,
                100 * ((double)shown->shards->checkpoint_bytes / (double)plan->checkpoint_bytes - 1));
+    }
+    if (shown->shards == NULL) {
+        printf("%-16s sizes are of tensors alone; --format NAME says what files take\n", "format");
     }
     printf("%-16s %s\n", "leaves out", plan->layout->leaves_out);
     for (uint64_t i = 0; i < plan_markers(plan); i++) {

@@ -12,7 +12,7 @@
 enum { READ_BYTES = 8 * 1024 * 1024 };
 
 struct tally {
-    size_t complete, incomplete, damaged;
+    size_t complete, incomplete, damaged, unchecked;
 };
 
 static void say(uint32_t number, const struct verify_verdict *verdict, struct tally *tally) {
@@ -28,6 +28,10 @@ static void say(uint32_t number, const struct verify_verdict *verdict, struct ta
         printf("ckpt-%04u  incomplete  no manifest: unfinished, or plain files (--commit none)\n",
                number);
         break;
+    case VERIFY_UNCHECKED:
+        tally->unchecked++;
+        printf("ckpt-%04u  unchecked   %s\n", number, verdict->text);
+        break;
     case VERIFY_DAMAGED:
         tally->damaged++;
         printf("ckpt-%04u  DAMAGED     %s\n", number, verdict->text);
@@ -36,15 +40,25 @@ static void say(uint32_t number, const struct verify_verdict *verdict, struct ta
     fflush(stdout);
 }
 
-static void say_latest(const struct folder *folder) {
-    char name[MANIFEST_NAME] = "";
-    int fd = folder_open_file(folder, MANIFEST_LATEST, O_RDONLY);
-    if (fd >= 0) {
-        ssize_t got = read(fd, name, sizeof name - 1);
-        name[got > 0 ? strcspn(name, "\n") : 0] = '\0';
-        close(fd);
+/* ckpt-latest has to name a checkpoint that is there; while the newest is written over there is none. */
+static void say_latest(const struct folder *folder, struct tally *tally) {
+    char name[MANIFEST_NAME];
+    if (!slots_latest(folder, name)) {
+        printf("latest     none\n");
+        return;
     }
-    printf("latest     %s\n", name[0] != '\0' ? name : "none");
+    enum manifest_kind kind;
+    uint32_t number;
+    bool good = manifest_parse_name(name, &kind, &number) && kind == MANIFEST_COMPLETE;
+    int fd = good ? folder_open_file(folder, name, O_RDONLY) : -1;
+    if (fd >= 0) {
+        close(fd);
+        printf("latest     %s\n", name);
+    } else {
+        tally->damaged++;
+        printf("latest     DAMAGED: '%s' names '%s', which is no complete checkpoint\n",
+               MANIFEST_LATEST, name);
+    }
 }
 
 /* What is in files follows from the manifest's settings. */
@@ -54,7 +68,58 @@ struct contents {
     struct manifest_job job;
     const struct manifest *manifest;
     bool formats;
+    const struct folder *folder;
+    const char *model;  /* in the manifest's place; NULL: none was given */
+    const struct slots *slots;
 };
+
+/* The layout's own pointer names a checkpoint that is there. It comes last, so that a process that was
+ * killed may leave none, or the one before. */
+struct pointer {
+    struct text_sink sink;
+    size_t length;
+    char text[256];
+};
+
+static void keep_text(struct text_sink *sink, const char *text, uint64_t length) {
+    struct pointer *pointer = (struct pointer *)sink;
+    for (uint64_t i = 0; i < length && pointer->length < sizeof pointer->text; i++) {
+        pointer->text[pointer->length++] = text[i];
+    }
+}
+
+static bool names_checkpoint(const struct contents *contents, uint64_t index, const char *found,
+                             size_t length) {
+    for (size_t i = 0; i < contents->slots->count; i++) {
+        struct pointer pointer = {.sink = {keep_text}};
+        shards_marker_text(&contents->job.shards, index, contents->slots->numbers[i], &pointer.sink);
+        if (length == pointer.length && memcmp(found, pointer.text, length) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum status check_pointers(const struct contents *contents, struct error *err) {
+    for (uint64_t i = 0; i < shards_markers(&contents->job.shards); i++) {
+        struct shard_marker marker;
+        char found[256];
+        shards_marker(&contents->job.shards, i, 1, &marker);
+        int fd = marker.role == MARKER_LATEST
+                     ? folder_open_file(contents->folder, marker.file.path, O_RDONLY)
+                     : -1;
+        if (fd < 0) {
+            continue;
+        }
+        ssize_t got = read(fd, found, sizeof found);
+        close(fd);
+        if (got < 0 || !names_checkpoint(contents, i, found, (size_t)got)) {
+            return error_set(err, ERR_FAILED, "'%s' names no checkpoint that is here",
+                             marker.file.path);
+        }
+    }
+    return OK;
+}
 
 static enum status begin_contents(struct verify_contents *base, const struct manifest *manifest,
                                   struct error *err) {
@@ -67,12 +132,17 @@ static enum status begin_contents(struct verify_contents *base, const struct man
     if (manifest_codec(&manifest->head, &codec, &base->chunk_bytes, err) != OK) {
         return err->status;
     }
-    if (!contents->formats) {
+    if (!contents->formats && manifest->head.markers == 0) {
         return OK;
     }
-    enum status status = manifest_job_build(&manifest->head, NULL, 0, SHARDS_CONTENTS,
-                                            &contents->arena, &contents->job, err);
-    return status == OK ? manifest_job_check(manifest, &contents->job.shards, err) : status;
+    struct manifest_setting model = {"model", contents->model};
+    enum status status = manifest_job_build(&manifest->head, &model, contents->model != NULL,
+                                            SHARDS_CONTENTS, &contents->arena, &contents->job, err);
+    if (status != OK) {
+        return contents->formats ? status : OK; /* plain bytes need no model, only pointers do */
+    }
+    status = manifest_job_check(manifest, &contents->job.shards, err);
+    return status == OK ? check_pointers(contents, err) : status;
 }
 
 static const struct format_file *content_of(struct verify_contents *base, uint64_t nth) {
@@ -82,7 +152,8 @@ static const struct format_file *content_of(struct verify_contents *base, uint64
                              : NULL;
 }
 
-static enum status verify_all(const struct folder *folder, struct arena *arena, struct error *err) {
+static enum status verify_all(const struct folder *folder, const char *model, struct arena *arena,
+                              struct error *err) {
     struct slots slots;
     enum status status = slots_find(folder, arena, &slots, err);
     if (status != OK) {
@@ -92,7 +163,8 @@ static enum status verify_all(const struct folder *folder, struct arena *arena, 
         return error_set(err, ERR_USAGE, "'%s' holds no checkpoint", folder->path);
     }
     struct tally tally = {0};
-    struct contents contents = {.base = {begin_contents, content_of}};
+    struct contents contents = {.base = {begin_contents, content_of}, .folder = folder,
+                                .model = model, .slots = &slots};
     void *buffer = mem_new(1, READ_BYTES);
     for (size_t i = 0; i < slots.count; i++) {
         struct verify_verdict verdict;
@@ -101,12 +173,20 @@ static enum status verify_all(const struct folder *folder, struct arena *arena, 
     }
     mem_free(buffer);
     arena_fini(&contents.arena);
-    say_latest(folder);
-    printf("%zu complete, %zu incomplete, %zu damaged\n", tally.complete, tally.incomplete,
+    say_latest(folder, &tally);
+    printf("%zu complete, %zu incomplete, %zu damaged", tally.complete, tally.incomplete,
            tally.damaged);
+    if (tally.unchecked > 0) {
+        printf(", %zu unchecked", tally.unchecked);
+    }
+    putchar('\n');
     if (tally.damaged > 0) {
-        return error_set(err, ERR_FAILED, "%zu of %zu checkpoints are damaged", tally.damaged,
-                         slots.count);
+        return error_set(err, ERR_FAILED, "'%s' is damaged in %zu places", folder->path,
+                         tally.damaged);
+    }
+    if (tally.unchecked > 0) {
+        return error_set(err, ERR_FAILED, "what %zu checkpoints should hold is not known",
+                         tally.unchecked);
     }
     if (tally.complete == 0) {
         return error_set(err, ERR_FAILED, "'%s' holds no complete checkpoint", folder->path);
@@ -115,14 +195,17 @@ static enum status verify_all(const struct folder *folder, struct arena *arena, 
 }
 
 enum status cmd_verify(struct command_input *input, struct error *err) {
-    const char *dir = input->positional_count > 0 ? input->positionals[0] : input->spec.dir;
+    const char *dir;
+    if (command_dir(input, &dir, err) != OK) {
+        return err->status;
+    }
     if (dir == NULL) {
         return error_set(err, ERR_USAGE, "verify: which folder? ckptsim verify DIR");
     }
     struct folder folder;
     enum status status = folder_open(dir, input->arena, &folder, err);
     if (status == OK) {
-        status = verify_all(&folder, input->arena, err);
+        status = verify_all(&folder, input->spec.plan.model, input->arena, err);
         folder_close(&folder);
     }
     return status;

@@ -42,3 +42,14 @@ const struct command *command_find(const char *name) {
     }
     return NULL;
 }
+
+enum status command_dir(struct command_input *input, const char **dir, struct error *err) {
+    const char *given = input->spec.dir;
+    *dir = input->positional_count > 0 ? input->positionals[0] : given;
+    if (given != NULL && strcmp(given, *dir) != 0) {
+        return error_set(err, ERR_USAGE, "--dir: '%s' and '%s' are both given; one folder is needed",
+                         given, *dir);
+    }
+    input->spec.dir = *dir;
+    return OK;
+}

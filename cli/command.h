@@ -33,6 +33,10 @@ extern const struct command commands[];
 
 const struct command *command_find(const char *name);
 
+/* The folder of a command that takes DIR or --dir; NULL: neither was given. ERR_USAGE where both are and
+ * they differ. */
+enum status command_dir(struct command_input *input, const char **dir, struct error *err);
+
 enum status cmd_checkpoint(struct command_input *input, struct error *err);
 /* The same on simulated drives (--drive); stop is the flag of the first Ctrl-C. */
 enum status cmd_simulated(struct command_input *input, const volatile sig_atomic_t *stop,

@@ -2,6 +2,7 @@
 
 #include "base/units.h"
 #include "cli/spec_shards.h"
+#include "models/digest.h"
 
 #include <limits.h>
 #include <stdlib.h>
@@ -97,6 +98,18 @@ enum status manifest_codec(const struct manifest_head *head, struct codec_choice
     return OK;
 }
 
+/* A config that was edited since may give files of the same sizes and other contents. */
+static enum status check_model(const struct manifest_head *head, const struct manifest_job *job,
+                               struct error *err) {
+    char digest[DIGEST_MODEL_TEXT];
+    digest_model(&job->plan.model, digest);
+    if (strcmp(digest, head->model) == 0) {
+        return OK;
+    }
+    return error_set(err, ERR_USAGE, "model '%s' is not the one that this was written with: its weights "
+                                     "differ; --model names another", job->spec.plan.model);
+}
+
 enum status manifest_job_build(const struct manifest_head *head,
                                const struct manifest_setting *instead, uint64_t count,
                                enum shards_depth depth, struct arena *arena,
@@ -117,7 +130,10 @@ enum status manifest_job_build(const struct manifest_head *head,
     if (spec_set_codec(&job->spec, err) != OK) {
         return error_wrap(err, "the manifest's settings");
     }
-    return spec_shards(&job->spec, head->classes, depth, arena, &job->plan, &job->shards, err);
+    if (spec_shards(&job->spec, head->classes, depth, arena, &job->plan, &job->shards, err) != OK) {
+        return err->status;
+    }
+    return check_model(head, job, err);
 }
 
 bool manifest_is_plain(const struct manifest_head *head) {

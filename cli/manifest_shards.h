@@ -18,7 +18,8 @@ enum status manifest_codec(const struct manifest_head *head, struct codec_choice
                            uint64_t *chunk_bytes, struct error *err);
 
 /* Plan and shards of a checkpoint that was found: from its manifest's settings, with those of
- * `instead` (count of them; NULL: none) in their place. */
+ * `instead` (count of them; NULL: none) in their place. ERR_USAGE where they do not lead to the model
+ * that it was written with: nothing can be said about its files then. */
 struct manifest_job {
     struct spec spec;
     struct plan plan;

@@ -56,20 +56,22 @@ enum status restore_set_manifest(const struct folder *folder, uint32_t number, s
     return status;
 }
 
-/* What ckpt-latest names, if that is complete; 0 otherwise. */
-static uint32_t latest_number(const struct folder *folder) {
-    char name[MANIFEST_NAME] = "";
-    int fd = folder_open_file(folder, MANIFEST_LATEST, O_RDONLY);
-    if (fd < 0) {
-        return 0;
+/* The checkpoint that ckpt-latest names; 0 where there is no such file: the newest was being written
+ * over. What it names must be there. */
+static enum status latest_number(const struct folder *folder, uint32_t *number, struct error *err) {
+    char name[MANIFEST_NAME];
+    *number = 0;
+    if (!slots_latest(folder, name)) {
+        return OK;
     }
-    ssize_t got = read(fd, name, sizeof name - 1);
-    name[got > 0 ? strcspn(name, "\n") : 0] = '\0';
-    close(fd);
     enum manifest_kind kind;
-    uint32_t number;
-    bool good = manifest_parse_name(name, &kind, &number) && kind == MANIFEST_COMPLETE;
-    return good && has_manifest(folder, number) ? number : 0;
+    bool good = manifest_parse_name(name, &kind, number) && kind == MANIFEST_COMPLETE;
+    if (!good || !has_manifest(folder, *number)) {
+        return error_set(err, ERR_FAILED, "'%s/%s' names '%s', which is no complete checkpoint; "
+                                          "--checkpoint N or all reads what is there",
+                         folder->path, MANIFEST_LATEST, name);
+    }
+    return OK;
 }
 
 static int by_age(const void *left, const void *right) {
@@ -123,9 +125,14 @@ static enum status choose_among(struct restore_set *set, const char *choice, uin
         numbers[0] = number;
         return OK;
     }
-    if (names_equal(choice, "newest") && (number = latest_number(set->folder)) > 0) {
-        numbers[0] = number;
-        return OK;
+    if (names_equal(choice, "newest")) {
+        if (latest_number(set->folder, &number, err) != OK) {
+            return err->status;
+        }
+        if (number > 0) {
+            numbers[0] = number;
+            return OK;
+        }
     }
     enum status status = sort_by_age(set->folder, numbers, count, err);
     if (names_equal(choice, "all")) {

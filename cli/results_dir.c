@@ -1,7 +1,11 @@
 #include "cli/results_dir.h"
 
+#include "io/folder.h"
+
 #include <ctype.h>
 #include <errno.h>
+#include <limits.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -36,10 +40,34 @@ static enum status make_parents(const char *path, struct arena *arena, struct er
     return OK;
 }
 
+/* Whether some folder on the way to the path is marked as ckptsim's own: results in there would be taken
+ * for somebody else's files by whoever cleans it. */
+static bool leads_into_marked(const char *path, struct arena *arena) {
+    char *part = arena_text(arena, path);
+    for (size_t length = strlen(part); length > 0; length--) {
+        if (part[length] != '/' && part[length] != '\0') {
+            continue;
+        }
+        part[length] = '\0';
+        if (access(arena_printf(arena, "%s/" FOLDER_MARKER, part), F_OK) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 enum status results_dir_make(const char *wanted, const char *time, const char *model,
                              struct arena *arena, const char **path, struct error *err) {
     const char *base =
         wanted != NULL ? wanted : arena_printf(arena, "results/%s-%s", time, model_word(model, arena));
+    char real[PATH_MAX];
+    const char *slash = strrchr(base, '/');
+    const char *parent = slash != NULL ? arena_text_n(arena, base, (size_t)(slash - base)) : ".";
+    bool known = realpath(parent, real) != NULL; /* else one of the parents is yet to be made */
+    if (leads_into_marked(base, arena) || (known && leads_into_marked(real, arena))) {
+        return error_set(err, ERR_USAGE, "--results: '%s' is in a folder of checkpoints, which is "
+                                         "cleaned as a whole; another place is needed", base);
+    }
     if (make_parents(base, arena, err) != OK) {
         return err->status;
     }

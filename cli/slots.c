@@ -75,6 +75,21 @@ static bool exists(const struct folder *folder, const char *name) {
     return fd >= 0;
 }
 
+bool slots_latest(const struct folder *folder, char *name) {
+    int fd = folder_open_file(folder, MANIFEST_LATEST, O_RDONLY);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t got = read(fd, name, MANIFEST_NAME - 1);
+    name[got > 0 ? got : 0] = '\0';
+    name[strcspn(name, "\n")] = '\0';
+    for (char *at = name; *at != '\0'; at++) {
+        *at = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
+    }
+    close(fd);
+    return true;
+}
+
 bool slots_listed(const struct folder *folder, uint32_t number) {
     char name[MANIFEST_NAME];
     manifest_name(MANIFEST_FILES, number, name);

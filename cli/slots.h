@@ -17,6 +17,9 @@ enum status slots_find(const struct folder *folder, struct arena *arena, struct 
 /* Whether the folder has a list of names for this checkpoint. */
 bool slots_listed(const struct folder *folder, uint32_t number);
 
+/* What ckpt-latest says, cut to a buffer of MANIFEST_NAME characters; false where there is none. */
+bool slots_latest(const struct folder *folder, char *name);
+
 /* Removes the shards, manifest and list of names of one checkpoint: only what its own list names.
  * Without a readable list nothing is removed and the error says so, unless may_be_absent and there
  * is none. `newest`: also the layout's marker that all checkpoints share. */

@@ -15,7 +15,7 @@ enum {
 
 const struct setting_row spec_rows[] = {
     {.name = "model", .type = SETTING_TEXT, .field = FIELD(plan.model), .placeholder = "NAME|PATH",
-     .group = SPEC_PLAN_GROUP, .commands = PLAN,
+     .group = SPEC_PLAN_GROUP, .commands = PLAN | CMD_VERIFY,
      .help = "model to checkpoint: a built-in name (ckptsim list models), or a path to a model YAML, "
              "a Hugging Face config.json or a DLIO workload"},
     {.name = "layout", .type = SETTING_TEXT, .field = FIELD(plan.layout), .fallback = "dlio2",
@@ -76,7 +76,7 @@ const struct setting_row spec_rows[] = {
      .help = "shrinks every tensor (0.001, 1/1000) but keeps ranks, files and their proportions"},
     {.name = "config-dir", .type = SETTING_TEXT, .field = FIELD(plan.config_dir),
      .placeholder = "DIR", .group = SPEC_PLAN_GROUP,
-     .commands = PLAN | CMD_LIST | CMD_SHOW,
+     .commands = PLAN | CMD_LIST | CMD_SHOW | CMD_VERIFY,
      .help = "folder whose KIND/NAME.yaml win over the built-in ones (models, workloads, drives, hosts)"},
 
     {.name = "dir", .type = SETTING_TEXT, .field = FIELD(dir), .placeholder = "DIR",
@@ -191,9 +191,10 @@ const struct setting_row spec_rows[] = {
     {.name = "read", .type = SETTING_COUNT, .field = FIELD(read), .minimum = 1,
      .maximum = 1000000, .placeholder = "N", .group = "Restore", .commands = RUN,
      .help = "restores after the passes, before the files are removed; not given: none"},
-    {.name = "reads", .type = SETTING_COUNT, .field = FIELD(restore.reads), .fallback = "1",
+    {.name = "reads", .type = SETTING_COUNT, .field = FIELD(restore.reads),
      .minimum = 1, .maximum = 1000000, .placeholder = "N", .group = "Restore",
-     .commands = CMD_RESTORE, .help = "how many restores"},
+     .commands = CMD_RESTORE,
+     .help = "how many restores; not given: 1, or with --checkpoint all each of them once"},
     {.name = "checkpoint", .type = SETTING_TEXT, .field = FIELD(restore.checkpoint),
      .fallback = "newest", .placeholder = "newest|all|N", .group = "Restore", .commands = READ,
      .help = "which complete checkpoint is restored; all: one after another, the oldest first"},

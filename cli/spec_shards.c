@@ -13,6 +13,11 @@ enum status spec_set_classes(struct spec *spec, struct error *err) {
     if (names_equal(ratios, "auto")) {
         ratios = spec->io.codec.kind != CODEC_NONE ? "published" : "1";
     }
+    bool zero = spec->io.payload.kind == PAYLOAD_ZERO;
+    if (zero && (!names_equal(spec->compressible, "auto") || spec->io.payload.dedupe > 1)) {
+        return error_set(err, ERR_USAGE, "--payload: 'zero' does not go with --compressible and "
+                                         "--dedupe, which are about random payload");
+    }
     if (payload_classes_parse(ratios, &spec->io.payload, classes, err) != OK) {
         return err->status;
     }

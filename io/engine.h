@@ -47,7 +47,8 @@ enum io_op {
     IO_READ,     /* the same of a file opened for IO_READING, compared with its content if file->check */
     IO_COPY,     /* the same of file's content into request->memory; file need not be open */
     IO_SYNC,     /* everything of file reaches the medium; buffered data then leaves the page cache */
-    IO_COLD,     /* file's pages leave the page cache; done_bytes: those that are still there */
+    IO_COLD,     /* file's pages leave the page cache; done_bytes: those that are still there, or
+                    UINT64_MAX where the kernel does not tell this user */
     IO_CLOSE,
     IO_REMOVE,   /* path; ENOENT is reported like any error */
     IO_RENAME,   /* path to new_path */

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MANIFEST_VERSION = 3 };
+enum { MANIFEST_VERSION = 4 };
 #define MANIFEST_BYTES_LIMIT (INT64_C(1) << 32)
 #define MANIFEST_FILES_LIMIT (UINT64_C(1) << 26)
 
@@ -41,9 +41,11 @@ size_t manifest_write_head(const struct manifest_head *head, char *text) {
     size_t length =
         (size_t)snprintf(text, MANIFEST_PIECE,
                          "ckptsim manifest %d\nrun %s\ncheckpoint %u serial %llu\n"
+                         "digest %s\n"
                          "payload %s seed %llu dedupe %.17g compressible",
                          MANIFEST_VERSION, head->run_id, head->checkpoint,
-                         (unsigned long long)head->serial, payload_words[payload->kind],
+                         (unsigned long long)head->serial,
+                         head->model[0] != '\0' ? head->model : "-", payload_words[payload->kind],
                          (unsigned long long)payload->seed, payload->dedupe);
     for (int i = 0; i < FORMAT_CLASSES; i++) {
         length += (size_t)snprintf(text + length, MANIFEST_PIECE - length, " %.17g",
@@ -206,6 +208,10 @@ static bool parse_head(struct lines *lines, struct arena *arena, struct manifest
     }
     line = next_line(lines);
     if (line == NULL || sscanf(line, "checkpoint %u serial %llu", &head->checkpoint, &serial) != 2) {
+        return false;
+    }
+    line = next_line(lines);
+    if (line == NULL || sscanf(line, "digest %32s", head->model) != 1) {
         return false;
     }
     if (!parse_payload(next_line(lines), head) || !parse_settings(lines, arena, head)) {

@@ -14,9 +14,10 @@
  *   ckpt-0003.files     names and sizes, written before the first shard: what may be removed
  *   ckpt-0003.manifest  the same with checksums, written last: the checkpoint is complete
  *
- *   ckptsim manifest 3
+ *   ckptsim manifest 4
  *   run 20260805-101502-llama-3.1-405b
  *   checkpoint 3 serial 7
+ *   digest 0f3a...                                          of the model's weights, 32 hex digits
  *   payload random seed 1 dedupe 1 compressible 1 1 1 1     weights, masters, moments, others
  *   settings 2
  *   <name> <value>                                          one line each: what the files follow from
@@ -30,6 +31,7 @@
  * codec. `ckpt-latest` holds the name of the newest manifest. */
 
 enum {
+    MANIFEST_DIGEST = 33,
     MANIFEST_NAME = 48,
     MANIFEST_PATH = 160,
     MANIFEST_PIECE = 8192, /* the longest piece that is written at once */
@@ -49,6 +51,7 @@ struct manifest_head {
     char run_id[FOLDER_RUN_ID];
     uint32_t checkpoint; /* the number in its file names, from 1 */
     uint64_t serial;     /* counts checkpoints over the whole run, from 1 */
+    char model[MANIFEST_DIGEST]; /* a digest of the model's weights, whatever it is called */
     struct payload classes[FORMAT_CLASSES]; /* they differ in `compressible` alone */
     const struct manifest_setting *settings;
     uint64_t setting_count;

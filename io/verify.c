@@ -150,7 +150,8 @@ static bool check_file(const struct folder *folder, struct file_check *check) {
         char what[96];
         snprintf(what, sizeof what, "%lld bytes long, %llu were written", (long long)info.st_size,
                  (unsigned long long)check->entry->stored_bytes);
-        good = damaged(check, what, (uint64_t)info.st_size);
+        uint64_t stored = check->entry->stored_bytes;
+        good = damaged(check, what, (uint64_t)info.st_size < stored ? (uint64_t)info.st_size : stored);
     } else {
         good = check->unpacker != NULL ? check_windows(check) : check_bytes(check);
     }
@@ -249,7 +250,7 @@ void verify_checkpoint(const struct folder *folder, uint32_t checkpoint,
                  manifest.head.checkpoint);
     }
     if (verdict->state == VERIFY_COMPLETE && contents->begin(contents, &manifest, &err) != OK) {
-        verdict->state = VERIFY_DAMAGED;
+        verdict->state = err.status == ERR_USAGE ? VERIFY_UNCHECKED : VERIFY_DAMAGED;
         snprintf(verdict->text, sizeof verdict->text, "'%s': %.450s", name, err.text);
     }
     if (verdict->state == VERIFY_COMPLETE) {

@@ -9,6 +9,7 @@ enum verify_state {
     VERIFY_COMPLETE,   /* every file is there, of its size, with its bytes */
     VERIFY_INCOMPLETE, /* no manifest: it was being written, or was written as plain files */
     VERIFY_DAMAGED,    /* a manifest, but not the bytes it promises */
+    VERIFY_UNCHECKED,  /* nobody knows what should be in its files: its model is gone, say */
 };
 
 struct verify_verdict {
@@ -19,7 +20,7 @@ struct verify_verdict {
 
 /* Who knows what is in a manifest's files; the first member of the struct that knows more. */
 struct verify_contents {
-    /* Gets ready for the files of this manifest. */
+    /* Gets ready for the files of this manifest. ERR_USAGE: what they hold cannot be known. */
     enum status (*begin)(struct verify_contents *contents, const struct manifest *manifest,
                          struct error *err);
     /* Of its file `nth`; NULL: payload from end to end. */

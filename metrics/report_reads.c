@@ -85,7 +85,9 @@ void report_reads(const struct result *result, FILE *stream) {
         text_line(stream, "restores", "there is no cold read: %s",
                   statistics.cached > 0
                       ? "what was read was in the page cache (marked c), as on a file system in "
-                        "memory it always is; these times say nothing of a drive"
+                        "memory it always is, or the kernel does not tell (cached B is - then: it "
+                        "tells only those who own the files or may write them); these times say "
+                        "nothing of a drive"
                       : "no restore completed");
     }
     if (statistics.restores > 0 && statistics.cached > 0) {

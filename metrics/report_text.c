@@ -31,6 +31,11 @@ static void write_sizes(const struct result_plan *plan, FILE *stream) {
     text_line(stream, "checkpoint", "%s in %s files; model %s, optimizer %s",
               text_bytes(plan->checkpoint_bytes, all), units_grouped(plan->files, count),
               text_bytes(plan->model_bytes, model), text_bytes(plan->optimizer_bytes, optimizer));
+    uint64_t tensors = plan->model_bytes + plan->optimizer_bytes;
+    if (tensors > 0 && plan->checkpoint_bytes > tensors) {
+        text_line(stream, "", "the rest, %s, is what the format puts around tensors",
+                  text_bytes(plan->checkpoint_bytes - tensors, all));
+    }
     text_line(stream, plan->passes > 0 ? "a rank writes" : "a rank wrote", "%s to %s", text_bytes(plan->smallest_rank_bytes, model),
               text_bytes(plan->largest_rank_bytes, all));
     if (plan->scale < 1) {
@@ -116,7 +121,8 @@ void report_plan(const struct result *result, FILE *stream) {
     text_line(stream, "layout", "%s; leaves out: %s", or_unknown(plan->layout),
               plan->layout_leaves_out != NULL ? plan->layout_leaves_out : "nothing");
     if (plan->format != NULL) {
-        text_line(stream, "format", "%s", plan->format);
+        text_line(stream, "format", "%s%s", plan->format,
+                  strcmp(plan->format, "raw") == 0 ? ": the tensors' bytes alone, no container" : "");
     }
     if (plan->codec != NULL) {
         text_line(stream, "codec", "%s, compressing by up to %llu workers at a time; bytes and rates "

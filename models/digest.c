@@ -129,3 +129,63 @@ bool digest_plan(const struct plan *plan, uint32_t checkpoint, char hex[DIGEST_T
     mem_free(lines);
     return true;
 }
+
+struct model_digest {
+    EVP_MD_CTX *context;
+};
+
+static void add_number(struct model_digest *digest, uint64_t number) {
+    char text[24];
+    int length = snprintf(text, sizeof text, " %llu", (unsigned long long)number);
+    EVP_DigestUpdate(digest->context, text, (size_t)length);
+}
+
+static void add_weight(struct model_digest *digest, const struct weight *weight) {
+    EVP_DigestUpdate(digest->context, weight->name, strlen(weight->name));
+    for (uint32_t i = 0; i < weight->dimensions; i++) {
+        add_number(digest, weight->shape[i]);
+    }
+}
+
+static void add_parts(struct model_digest *digest, const struct architecture *model) {
+    for (enum model_part part = 0; part < PART_COUNT; part++) {
+        struct weight weights[PART_WEIGHTS];
+        size_t count = part == PART_GIVEN ? 0
+                                          : weight_list(model, part, STYLE_HUGGING_FACE, weights);
+        add_number(digest, part);
+        for (size_t i = 0; i < count; i++) {
+            add_weight(digest, &weights[i]);
+            add_number(digest, weight_copies(&weights[i], model));
+        }
+    }
+}
+
+void digest_model(const struct architecture *model, char hex[DIGEST_MODEL_TEXT]) {
+    struct model_digest digest = {.context = EVP_MD_CTX_new()};
+    CHECK(digest.context != NULL);
+    int started = EVP_DigestInit_ex(digest.context, EVP_sha256(), NULL);
+    CHECK(started == 1);
+    if (model->family != NULL) {
+        add_parts(&digest, model);
+    }
+    for (uint32_t i = 0; i < model->given.count; i++) {
+        add_weight(&digest, &model->given.weights[i]);
+    }
+    for (uint64_t layer = 0; layer < model->layers; layer++) {
+        add_number(&digest, architecture_layer(model, layer));
+    }
+    const struct raw_sizes *raw = &model->raw;
+    add_number(&digest, raw->model_bytes);
+    for (uint32_t i = 0; i < raw->layer_count; i++) {
+        add_number(&digest, raw->layer_bytes[i]);
+    }
+    for (uint32_t i = 0; i < raw->group_count; i++) {
+        add_number(&digest, raw->group_bytes[i]);
+    }
+    unsigned char bytes[EVP_MAX_MD_SIZE];
+    EVP_DigestFinal_ex(digest.context, bytes, NULL);
+    EVP_MD_CTX_free(digest.context);
+    for (unsigned i = 0; i < DIGEST_MODEL_TEXT / 2; i++) {
+        snprintf(hex + 2 * (size_t)i, 3, "%02x", bytes[i]);
+    }
+}

@@ -445,7 +445,7 @@ const struct layout layout_deepspeed = {
     .name = "deepspeed",
     .format = "torch",
     .about = "DeepSpeed, ZeRO 0 to 3 (--zero, 1 if not given), pipelines and experts",
-    .leaves_out = "tensor bytes alone: no container, no scheduler or random state, no "
+    .leaves_out = "no scheduler or random state, no "
                   "zero_to_fp32.py; step counters and ZeRO 3's parameter shapes are left out",
     .takes =
         TAKES_EP | TAKES_UNEVEN | TAKES_VOCAB | TAKES_MODEL_DATATYPE | TAKES_OPTIMIZER_DATATYPE,

@@ -387,8 +387,7 @@ const struct layout layout_dlio = {
         "its files are buffers of so many bytes, which say of no part of a weight where it "
         "belongs",
     .about = "today's DLIO and MLPerf Storage: fp16 model, fp32 optimizer, 14 bytes per parameter",
-    .leaves_out = "tensor bytes alone: no container (torch.save adds 747 to 20,100 bytes a file), "
-                  "no scheduler, random or data loader state",
+    .leaves_out = "no scheduler, random or data loader state",
     .rank_files = rank_files,
     .file = file_at,
     .rank_like = rank_like,

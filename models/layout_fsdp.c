@@ -297,7 +297,7 @@ const struct layout layout_fsdp = {
     .alias = "dcp",
     .about = "PyTorch FSDP2 through DCP, as torchtitan: fp32 shards, 12 bytes per parameter",
     .leaves_out =
-        "tensor bytes alone: no container, no parameter groups, scheduler, data loader or "
+        "no parameter groups, scheduler, data loader or "
         "training state",
     .takes = TAKES_EP | TAKES_CP | TAKES_UNEVEN | TAKES_VOCAB | TAKES_MODEL_DATATYPE |
              TAKES_OPTIMIZER_DATATYPE,

@@ -206,7 +206,7 @@ const struct layout layout_megatron = {
     .name = "megatron",
     .format = "torch",
     .about = "Megatron-LM's legacy torch files; --zero 1: distributed optimizer, --zero 0: without",
-    .leaves_out = "tensor bytes alone: no container, no arguments, scheduler or random state; "
+    .leaves_out = "no arguments, scheduler or random state; "
                   "gradient buffers have one bucket",
     .takes = TAKES_EP | TAKES_CP | TAKES_VPP | TAKES_UNEVEN | TAKES_VOCAB | TAKES_MODEL_DATATYPE,
     .optimizers = 1U << OPTIMIZER_ADAM | 1U << OPTIMIZER_ADAM_FP32 | 1U << OPTIMIZER_LION |

@@ -396,7 +396,7 @@ const struct layout layout_megatron_dist = {
     .alias = "torch_dist",
     .about =
         "Megatron-LM's torch_dist: one .distcp a rank, weights spread over data parallel ranks",
-    .leaves_out = "tensor bytes alone: no container, no arguments, scheduler or random state; "
+    .leaves_out = "no arguments, scheduler or random state; "
                   "gradient buffers have one bucket",
     .takes = TAKES_EP | TAKES_CP | TAKES_VPP | TAKES_UNEVEN | TAKES_VOCAB | TAKES_MODEL_DATATYPE,
     .optimizers = 1U << OPTIMIZER_ADAM | 1U << OPTIMIZER_ADAM_FP32 | 1U << OPTIMIZER_LION |

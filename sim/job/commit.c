@@ -2,6 +2,7 @@
 
 #include "io/crc32.h"
 #include "io/manifest.h"
+#include "models/digest.h"
 
 #include <errno.h>
 #include <string.h>
@@ -128,6 +129,7 @@ static int put_manifest(struct job *job, enum manifest_kind kind) {
                                  .markers = shards_markers(job->shards),
                                  .bytes = job->shards->checkpoint_bytes};
     memcpy(head.classes, job->io->classes, sizeof head.classes);
+    digest_model(&job->shards->plan->model, head.model);
     snprintf(head.run_id, sizeof head.run_id, "%s", job->run_id);
     struct text_file text;
     int error = text_open(&text, job, name);

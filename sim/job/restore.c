@@ -120,7 +120,8 @@ static int control(struct restore *restore, enum io_op op) {
     return request->error;
 }
 
-/* Takes one file out of the page cache and counts what is left of it there. */
+/* Takes one file out of the page cache and counts what is left of it there; once that is unknown of
+ * one file, it is of all. */
 static void cool_file(struct restore *restore, uint64_t number, uint64_t *cached_bytes) {
     struct restore_file file;
     restore_file_at(restore, number, &file);
@@ -129,7 +130,9 @@ static void cool_file(struct restore *restore, uint64_t number, uint64_t *cached
         return;
     }
     if (control(restore, IO_COLD) == 0) {
-        *cached_bytes += restore->control.done_bytes;
+        uint64_t left = restore->control.done_bytes;
+        bool known = left != UINT64_MAX && *cached_bytes != RESULT_UNKNOWN;
+        *cached_bytes = known ? *cached_bytes + left : RESULT_UNKNOWN;
     }
     control(restore, IO_CLOSE);
 }

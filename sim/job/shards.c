@@ -95,16 +95,34 @@ static enum status measure_file(struct measure *measure, uint32_t rank, uint64_t
     return status;
 }
 
-static enum status check_memory(const struct measure *measure, uint64_t before, struct error *err) {
-    uint64_t used = measure->arena->used_bytes - before;
-    if (used <= SHARDS_MEMORY_BYTES) {
-        return OK;
-    }
+static enum status refuse_memory(const struct measure *measure, struct error *err) {
     char limit[UNITS_TEXT];
     return error_set(err, ERR_USAGE,
                      "--format: '%s' of so many tensors takes more than %s of memory; --format raw "
                      "takes none, --subset takes fewer ranks",
                      measure->shards->format->name, units_gib(SHARDS_MEMORY_BYTES, limit));
+}
+
+static enum status check_memory(const struct measure *measure, uint64_t before, struct error *err) {
+    uint64_t used = measure->arena->used_bytes - before;
+    return used <= SHARDS_MEMORY_BYTES ? OK : refuse_memory(measure, err);
+}
+
+/* A tensor takes more than this in any format's structure; where DCP's metadata tells of it, twice. */
+enum { TENSOR_MEMORY_BYTES = 128 };
+
+/* Before minutes are spent on what is going to be refused. */
+static enum status estimate_memory(const struct measure *measure, struct error *err) {
+    uint64_t tensors = 0;
+    for (uint32_t rank = 0; rank < measure->plan->ranks; rank++) {
+        for (uint64_t i = 0; i < measure->plan->shares[rank].files; i++) {
+            tensors += plan_tensors(measure->plan, rank, i);
+        }
+    }
+    uint64_t each = TENSOR_MEMORY_BYTES + (measure->keeps_tensors ? sizeof(struct tensor) : 0);
+    return measure->depth == SHARDS_SIZES || tensors < SHARDS_MEMORY_BYTES / each
+               ? OK
+               : refuse_memory(measure, err);
 }
 
 static enum status measure_ranks(struct measure *measure, uint64_t before, struct error *err) {
@@ -211,7 +229,8 @@ enum status shards_measure(const struct plan *plan, const struct format *format,
         if (measure.keeps_tensors) {
             measure.tensors = arena_new(arena, files, sizeof measure.tensors[0]);
         }
-        status = measure_ranks(&measure, before, err);
+        status = estimate_memory(&measure, err);
+        status = status == OK ? measure_ranks(&measure, before, err) : status;
         if (status == OK && measure.keeps_tensors) {
             status = measure_metadata(&measure, err);
         }

@@ -37,7 +37,7 @@ enum shards_depth {
 };
 
 /* What contents may take; more is refused. */
-#define SHARDS_MEMORY_BYTES (UINT64_C(4) << 30)
+#define SHARDS_MEMORY_BYTES (UINT64_C(2) << 30)
 
 /* The format by name: "auto" is what the layout's framework writes. ERR_USAGE where there is no such
  * format or the layout does not go with it. */
