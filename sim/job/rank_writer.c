@@ -115,7 +115,8 @@ static void begin_end(struct rank_writer *writer) {
 
 /* A file of no bytes has a window all the same. */
 static bool lacks_window(const struct rank_writer *writer) {
-    return compresses(writer) && writer->under_way == 0 && writer->table.count == 0;
+    return compresses(writer) && writer->shard.bytes == 0 && writer->under_way == 0 &&
+           writer->table.count == 0;
 }
 
 static void write_on(struct rank_writer *writer) {

@@ -49,6 +49,7 @@ struct fake_engine {
     uint64_t resident_bytes;       /* what IO_COLD finds left of every file */
     bool no_sums;                  /* else a file's checksum is the number of bytes that were read */
     bool pauses_cancelled;
+    bool late_copies; /* a copy ends when nothing else is under way */
 };
 
 static struct fake_file *fake_find(struct fake_engine *fake, const char *path) {
@@ -254,11 +255,12 @@ static struct io_request *fake_take_pause(struct fake_engine *fake) {
     return request;
 }
 
-/* The newest copy, since nothing holds one up; else the newest of all. */
+/* The newest copy, since nothing holds one up, or with late_copies the newest of all else; else the
+ * newest of all. */
 static struct io_request *fake_take(struct fake_engine *fake) {
     size_t at = fake->pending_count - 1;
     for (size_t i = fake->pending_count; i-- > 0;) {
-        if (fake->pending[i]->op == IO_COPY) {
+        if ((fake->pending[i]->op == IO_COPY) != fake->late_copies) {
             at = i;
             break;
         }

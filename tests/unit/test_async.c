@@ -325,6 +325,31 @@ static void the_pool_is_divided(void **state) {
     assert_non_null(strstr(bench->err.text, "8 ranks"));
 }
 
+/* What is copied is compressed as it is written, however long a writer waits for its next chunk. */
+static void compresses_what_was_copied(void **state) {
+    struct bench *bench = *state;
+    bench->io.codec = (struct codec_choice){CODEC_ZSTD, 1};
+    assert_int_equal(shards_compress(&bench->shards, &bench->io.codec, CHUNK, &bench->err), OK);
+    bench->fake->capacity_bytes = fill_checkpoint_bytes(&bench->shards) * 4;
+    bench->fake->late_copies = true;
+    assert_int_equal(run(bench, 11), OK);
+    assert_int_equal(bench->result.outcome, RESULT_COMPLETE);
+    uint64_t windows = 0;
+    for (uint32_t rank = 0; rank < 8; rank++) {
+        for (uint64_t i = 0; i < bench->shards.shares[rank].files; i++) {
+            struct shard_file file;
+            shards_file(&bench->shards, rank, i, 1, &file);
+            windows += codec_windows(file.bytes, CHUNK);
+        }
+    }
+    for (uint32_t i = 0; i < bench->result.checkpoint_count; i++) {
+        const struct checkpoint_record *record = &bench->result.checkpoints[i];
+        assert_true(record->complete && record->bytes == bench->plan.checkpoint_bytes);
+        assert_true(record->compress_ns_sum == 100 * windows);
+        assert_true(record->stored_bytes > 0 && record->stored_bytes < bench->shards.most_bytes);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(ranks_compute_while_it_is_written, make_bench, drop_bench),
@@ -339,6 +364,7 @@ int main(void) {
         cmocka_unit_test_setup_teardown(a_full_drive_is_an_outcome, make_bench, drop_bench),
         cmocka_unit_test_setup_teardown(stops_soon_when_told, make_bench, drop_bench),
         cmocka_unit_test_setup_teardown(the_pool_is_divided, make_bench, drop_bench),
+        cmocka_unit_test_setup_teardown(compresses_what_was_copied, make_bench, drop_bench),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
