@@ -219,8 +219,8 @@ const struct setting_row spec_rows[] = {
      .help = "bytes from the seed, different in every checkpoint, or zeros as DLIO 2.0 wrote"},
     {.name = "compressible", .type = SETTING_TEXT, .field = FIELD(compressible), .fallback = "auto",
      .placeholder = "auto|RATIO|published|CLASS=RATIO,...", .group = "Payload", .commands = RUN,
-     .help = "raw over compressed bytes (1.3), of all or of weight, master, moment, other; "
-             "published: weight=1.46,master=1.08,moment=1.08; auto: that with --codec, else 1"},
+     .help = "raw over compressed bytes, of all or of weight, master, moment, other; "
+             "published: weight=1.46,master=1.08,moment=1.08; auto: so with --codec, or 1"},
     {.name = "dedupe", .type = SETTING_NUMBER, .field = FIELD(io.payload.dedupe), .fallback = "1",
      .minimum = 1, .maximum = 1000, .placeholder = "RATIO", .group = "Payload", .commands = RUN,
      .help = "4 KiB blocks over distinct blocks (2)"},
