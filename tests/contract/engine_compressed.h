@@ -274,6 +274,17 @@ static void test_compressed_copies(void **state) {
     free(memory);
 }
 
+/* The same where the engine has room for nothing but what is stored. */
+static void test_compressed_copies_alone(void **state) {
+    struct variant *variant = *state;
+    struct engine_config *config = &variant->play.config;
+    config->codec = (struct codec_choice){CODEC_ZSTD, 1};
+    uint64_t bytes = engine_buffer_bytes(variant->ops->name, config);
+    config->copies = config->memory_given = true;
+    assert_true(engine_buffer_bytes(variant->ops->name, config) < bytes);
+    test_compressed_copies(state);
+}
+
 static int open_for_reading(struct play *play, struct io_file *file) {
     file->mode = IO_READING;
     file->table = NULL;

@@ -436,6 +436,7 @@ static const struct rule rules[] = {
     {"overwriting compressed files", test_compressed_overwrite, false, true},
     {"compressed files of a format", test_compressed_format, false, true},
     {"compressed copies", test_compressed_copies, false, true},
+    {"compressed copies without a buffer", test_compressed_copies_alone, false, true},
     {"compressed files that were changed", test_compressed_damage, false, true},
     {"a small file beside compressed ones", test_compressed_plain, false, true},
     {"compressed files within a quota", test_compressed_quota, false, true},
