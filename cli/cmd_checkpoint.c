@@ -178,11 +178,7 @@ static void fill_plan_result(struct run *run) {
     out->memory_bytes = engine_buffer_bytes(spec->engine, &spec->io) + BASE_MEMORY_BYTES +
                         run->shards.memory_bytes + strategy_memory_bytes(&run->strategy);
     out->snapshot_bytes = strategy_memory_bytes(&run->strategy);
-    if (spec->io.codec.kind != CODEC_NONE) {
-        uint32_t cpus = machine_cpus();
-        out->codec = arena_printf(run->arena, "zstd:%d", spec->io.codec.level);
-        out->codec_workers = run->plan.ranks < cpus ? run->plan.ranks : cpus;
-    }
+    plan_result_codec(out, &spec->io, run->arena);
     out->payload_bytes_per_second =
         payload_headroom(&spec->io.payload, headroom_buffer(spec->io.chunk_bytes));
     if (spec->read > 0) {

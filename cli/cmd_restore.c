@@ -122,10 +122,11 @@ static enum status take_settings(struct run *run, struct error *err) {
     const struct manifest_head *head = &run->manifest.head;
     for (uint64_t i = 0; i < head->setting_count; i++) {
         const struct manifest_setting *setting = &head->settings[i];
-        bool own = strcmp(setting->name, "format") == 0 ||
+        bool own = strcmp(setting->name, "format") == 0 || strcmp(setting->name, "codec") == 0 ||
+                   strcmp(setting->name, "chunk") == 0 ||
                    (strcmp(setting->name, "model") == 0 && run->given_model != NULL);
-        if (!own && settings_set(&run->input->settings, setting->name, setting->value, "manifest", err) !=
-                OK) {
+        if (!own && settings_set(&run->input->settings, setting->name, setting->value, "manifest",
+                                 err) != OK) {
             return error_wrap(err, "'%s'", run->manifest_name);
         }
     }
@@ -148,6 +149,27 @@ static enum status build_job(struct run *run, struct error *err) {
     return status == OK ? OK : error_wrap(err, "'%s'", run->manifest_name);
 }
 
+/* Compressed files are read in the windows they were written in. */
+static enum status take_codec(struct run *run, struct error *err) {
+    struct engine_config *io = &run->spec->io;
+    const struct setting_value *given = settings_value(&run->input->settings, "chunk");
+    uint64_t chunk_bytes;
+    if (manifest_codec(&run->manifest.head, &io->codec, &chunk_bytes, err) != OK) {
+        return error_wrap(err, "'%s'", run->manifest_name);
+    }
+    if (chunk_bytes == 0) {
+        return OK;
+    }
+    if (strcmp(given->origin, "default") != 0 && io->chunk_bytes != chunk_bytes) {
+        return error_set(err, ERR_USAGE,
+                         "--chunk: %s, but the files of '%s' are compressed in windows of %s, which "
+                         "are read whole", given->text, run->manifest_name,
+                         manifest_setting(&run->manifest.head, "chunk"));
+    }
+    io->chunk_bytes = chunk_bytes;
+    return OK;
+}
+
 /* What is read, and by whom. */
 static enum status look(struct run *run, struct error *err) {
     struct spec *spec = run->spec;
@@ -160,7 +182,8 @@ static enum status look(struct run *run, struct error *err) {
     }
     manifest_name(MANIFEST_COMPLETE, run->set.numbers[0], name);
     run->manifest_name = arena_text(run->arena, name);
-    if (hold_given(run, err) != OK || build_job(run, err) != OK || take_settings(run, err) != OK) {
+    if (hold_given(run, err) != OK || build_job(run, err) != OK || take_settings(run, err) != OK ||
+        take_codec(run, err) != OK) {
         return err->status;
     }
     const struct shards *shards = run->has_job ? &run->job.shards : NULL;
@@ -200,6 +223,7 @@ static void fill_plan(struct run *run) {
                                      .files = run->manifest.head.files,
                                      .ranks = run->reading.files.ranks};
     }
+    plan_result_codec(plan, &run->spec->io, run->arena);
     plan->passes = plan->run_bytes = 0;
     plan->memory_bytes = engine_buffer_bytes(run->spec->engine, &run->spec->io) +
                          BASE_MEMORY_BYTES + (run->has_job ? run->job.shards.memory_bytes : 0);

@@ -1,6 +1,7 @@
 #include "cli/plan_result.h"
 
 #include "base/units.h"
+#include "io/machine.h"
 #include "cli/strategy.h"
 
 void plan_result_fill(struct result_plan *out, const struct shards *shards, const struct spec *spec,
@@ -38,6 +39,15 @@ void plan_result_fill(struct result_plan *out, const struct shards *shards, cons
     if (__builtin_mul_overflow(out->passes, out->checkpoints_per_pass, &count) ||
         __builtin_mul_overflow(count, out->checkpoint_bytes, &out->run_bytes)) {
         out->run_bytes = UINT64_MAX;
+    }
+}
+
+void plan_result_codec(struct result_plan *out, const struct engine_config *io,
+                       struct arena *arena) {
+    uint32_t cpus = machine_cpus();
+    if (io->codec.kind != CODEC_NONE) {
+        out->codec = arena_printf(arena, "zstd:%d", io->codec.level);
+        out->codec_workers = io->ranks < cpus ? io->ranks : cpus;
     }
 }
 

@@ -9,6 +9,10 @@
 void plan_result_fill(struct result_plan *out, const struct shards *shards, const struct spec *spec,
                       uint64_t checkpoints);
 
+/* The codec of an engine's files, and how many of its workers it keeps busy. */
+void plan_result_codec(struct result_plan *out, const struct engine_config *io,
+                       struct arena *arena);
+
 /* ERR_USAGE where a pass that nothing but the drive bounds would have more checkpoints than anybody
  * reads. */
 enum status plan_result_check(const struct spec *spec, uint64_t checkpoints, struct error *err);

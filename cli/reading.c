@@ -137,7 +137,7 @@ static enum status files_of_manifest(const struct manifest *manifest, struct are
     for (uint32_t rank = 0; rank < ranks; rank++) { /* ranks without files end where they begin */
         first[rank + 1] = first[rank + 1] > first[rank] ? first[rank + 1] : first[rank];
     }
-    *files = (struct read_files){ranks, first, sizes};
+    *files = (struct read_files){ranks, first, sizes, 0}; /* read whole: any unit will do */
     return OK;
 }
 

@@ -51,6 +51,9 @@ static const char *words_of(const struct failure *failure) {
     if (failure->op == IO_READ && failure->error == ENODATA) {
         return "the file ends too early";
     }
+    if (failure->op == IO_OPEN && failure->error == EBADMSG) {
+        return "its seek table is damaged, or not that of this file";
+    }
     return error_words(failure->error);
 }
 

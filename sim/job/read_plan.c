@@ -19,13 +19,14 @@ void read_files_of(const struct shards *shards, struct arena *arena, struct read
         }
     }
     first[shards->ranks] = nth;
-    *files = (struct read_files){shards->ranks, first, sizes};
+    *files = (struct read_files){shards->ranks, first, sizes, shards->chunk_bytes};
 }
 
 bool range_list_add(struct range_list *list, const struct read_files *files, uint64_t file,
                     uint64_t offset, uint64_t length_bytes) {
-    uint64_t size = files->sizes[file], begin = offset / PAYLOAD_BLOCK * PAYLOAD_BLOCK;
-    uint64_t end = (offset + length_bytes + PAYLOAD_BLOCK - 1) / PAYLOAD_BLOCK * PAYLOAD_BLOCK;
+    uint64_t unit = files->chunk_bytes > 0 ? files->chunk_bytes : PAYLOAD_BLOCK;
+    uint64_t size = files->sizes[file], begin = offset / unit * unit;
+    uint64_t end = (offset + length_bytes + unit - 1) / unit * unit;
     CHECK(offset + length_bytes <= size);
     if (list->count == list->capacity) {
         if (list->capacity >= READ_RANGES_MAX) {

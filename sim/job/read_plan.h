@@ -14,8 +14,8 @@
 
 struct read_range {
     uint64_t file;         /* of the checkpoint */
-    uint64_t offset;       /* a multiple of PAYLOAD_BLOCK */
-    uint64_t length_bytes; /* whole blocks, but for the end of the file */
+    uint64_t offset;       /* a multiple of PAYLOAD_BLOCK, of compressed files of their chunk */
+    uint64_t length_bytes; /* whole ones of these, but for the end of the file */
 };
 
 struct read_plan {
@@ -36,6 +36,7 @@ struct read_files {
     uint32_t ranks;        /* that wrote */
     const uint64_t *first; /* ranks + 1: number of each rank's first file */
     const uint64_t *sizes; /* of each file */
+    uint64_t chunk_bytes;  /* windows of compressed files, which are read whole; 0: blocks are */
 };
 
 enum readers { READERS_ALL, READERS_ONE_PER_DP };
@@ -58,8 +59,8 @@ struct range_list {
     uint64_t begin; /* of the rank under way */
 };
 
-/* Widens [offset, offset + length) to whole blocks within the file. False where there are too many.
- */
+/* Widens [offset, offset + length) to whole blocks, or windows, within the file. False where there
+ * are too many. */
 bool range_list_add(struct range_list *list, const struct read_files *files, uint64_t file,
                     uint64_t offset, uint64_t length_bytes);
 /* The rank under way has all its ranges; what follows is the next one's. */
