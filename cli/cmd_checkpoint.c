@@ -226,7 +226,7 @@ static enum status take_checkpoint(void *context, struct checkpoint_record *reco
                        &run->recorder.sync_latency, err);
 }
 
-static void start_job(struct run *run) {
+static enum status start_job(struct run *run, struct error *err) {
     run->job = (struct job){
         .config = &run->spec->job,
         .io = &run->spec->io,
@@ -245,12 +245,13 @@ static void start_job(struct run *run) {
     };
     recorder_init(&run->recorder, &run->result, run->plan.ranks, run->arena);
     job_init(&run->job);
-    if (run->earlier != NULL) {
-        resume_job(&run->job, &run->folder, run->earlier);
-        run->progress.done = run->earlier->checkpoint_count;
-    }
     run->progress.on = !run->spec->quiet && isatty(STDERR_FILENO);
     run->progress.checkpoints_per_pass = run->target.checkpoints;
+    if (run->earlier == NULL) {
+        return OK;
+    }
+    run->progress.done = run->earlier->checkpoint_count;
+    return resume_job(&run->job, &run->folder, run->earlier, err);
 }
 
 /* The files go after the report, unless they are to be kept. */
@@ -346,8 +347,11 @@ static enum status run_job(struct run *run, struct error *err) {
         }
     }
     fflush(stdout);
-    start_job(run);
-    enum status status = job_run(&run->job, err);
+    enum status status = start_job(run, err);
+    if (status != OK) {
+        return status;
+    }
+    status = job_run(&run->job, err);
     if (status == OK && may_read(run)) {
         status = read_back(run, err);
     }

@@ -95,8 +95,35 @@ enum status resume_folder(const struct command_input *input, const struct journa
     return status;
 }
 
-void resume_job(struct job *job, const struct folder *folder,
-                const struct journal_content *content) {
+/* What a folder holds, by its lists and manifests. */
+static enum status restore_tier(struct tier *tier, const struct folder *folder, struct arena *arena,
+                                struct error *err) {
+    struct slots slots;
+    if (slots_find(folder, arena, &slots, err) != OK) {
+        return err->status;
+    }
+    uint64_t newest = 0;
+    for (size_t i = 0; i < slots.count; i++) {
+        char name[MANIFEST_NAME];
+        struct arena scratch = {0};
+        struct manifest manifest;
+        tier_set_held(tier, slots.numbers[i], true);
+        manifest_name(MANIFEST_COMPLETE, slots.numbers[i], name);
+        if (manifest_read(folder, name, &scratch, &manifest, NULL) == OK) {
+            tier_set_complete(tier, slots.numbers[i], manifest.head.serial);
+        }
+        uint64_t serial = tier_serial(tier, slots.numbers[i]);
+        if (serial > newest) {
+            newest = serial;
+            tier->latest_slot = slots.numbers[i];
+        }
+        arena_fini(&scratch);
+    }
+    return OK;
+}
+
+enum status resume_job(struct job *job, const struct folder *folder,
+                       const struct journal_content *content, struct error *err) {
     const struct checkpoint_record *last = NULL;
     uint64_t first_pass = 0;
     for (uint32_t i = 0; i < content->checkpoint_count; i++) {
@@ -108,7 +135,5 @@ void resume_job(struct job *job, const struct folder *folder,
     if (last != NULL) {
         job_resume(job, last, first_pass, content->checkpoint_count);
     }
-    for (uint32_t slot = 1; slot <= first_pass; slot++) {
-        job_set_held(job, slot, slots_listed(folder, slot));
-    }
+    return restore_tier(&job->local, folder, job->arena, err);
 }

@@ -18,7 +18,7 @@ enum status resume_folder(const struct command_input *input, const struct journa
                           struct folder *folder, struct error *err);
 
 /* Puts the job behind the last checkpoint of the journal, knowing what its folder holds. */
-void resume_job(struct job *job, const struct folder *folder,
-                const struct journal_content *content);
+enum status resume_job(struct job *job, const struct folder *folder,
+                       const struct journal_content *content, struct error *err);
 
 #endif

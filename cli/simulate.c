@@ -348,11 +348,11 @@ static enum status choose_kept(const struct run *run, struct kept *kept, struct 
     const char *choice = run->input->spec.restore.checkpoint;
     uint64_t latest = newest_complete(&run->simulation->result), number = strtoull(choice, NULL, 10);
     *kept = (struct kept){.base = {take_kept}};
-    kept->numbers = arena_new(run->input->arena, job->held_capacity, sizeof *kept->numbers);
-    for (uint64_t i = 1; i <= job->held_capacity; i++) { /* the newest comes last */
-        uint64_t slot = (latest + i) % job->held_capacity;
+    kept->numbers = arena_new(run->input->arena, job->local.slot_count, sizeof *kept->numbers);
+    for (uint64_t i = 1; i <= job->local.slot_count; i++) { /* the newest comes last */
+        uint64_t slot = (latest + i) % job->local.slot_count;
         bool chosen = number > 0 ? slot == number : strcmp(choice, "all") == 0 || slot == latest;
-        if (slot > 0 && job_holds(job, slot) && chosen) {
+        if (slot > 0 && tier_holds(&job->local, slot) && chosen) {
             kept->numbers[kept->count++] = (uint32_t)slot;
         }
     }

@@ -139,6 +139,13 @@ const struct setting_row spec_rows[] = {
      .minimum = 4096, .placeholder = "SIZE", .group = "Job", .commands = RUN,
      .help = "host memory for copies, of all ranks; not given: a checkpoint's size, but at most a "
              "quarter of what is available"},
+    {.name = "keep-last", .type = SETTING_COUNT, .field = FIELD(job.keep.last), .minimum = 1,
+     .maximum = 1000000, .placeholder = "N", .group = "Job", .commands = RUN,
+     .help = "after each checkpoint remove complete ones but the newest N; not given: all stay until "
+             "a later pass writes them again"},
+    {.name = "keep-every", .type = SETTING_COUNT, .field = FIELD(job.keep.every), .minimum = 1,
+     .maximum = 1000000, .placeholder = "K", .group = "Job", .commands = RUN,
+     .help = "beside --keep-last: the K-th, 2K-th, ... of a pass stay as well"},
     {.name = "commit", .type = SETTING_CHOICE, .field = FIELD(commit), .fallback = "manifest",
      .choices = "manifest|none", .group = "Job", .commands = RUN,
      .help = "a manifest written last makes a checkpoint complete, or plain files only"},

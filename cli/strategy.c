@@ -17,6 +17,23 @@ static enum status check_settings(const struct spec *spec, struct error *err) {
     return OK;
 }
 
+static enum status check_retention(const struct spec *spec, struct error *err) {
+    const struct retention *keep = &spec->job.keep;
+    if (keep->last == 0 && keep->every > 0) {
+        return error_set(err, ERR_USAGE, "--keep-every: goes with --keep-last alone, which says how many "
+                                         "others stay");
+    }
+    if (keep->last > 0 && spec->job.checkpoints_per_pass == 0) {
+        return error_set(err, ERR_USAGE, "--keep-last: the drive never fills; --checkpoints-per-pass has "
+                                         "to say when a pass ends");
+    }
+    if (keep->last > 0 && spec->commit != COMMIT_MANIFEST) {
+        return error_set(err, ERR_USAGE, "--keep-last: only complete checkpoints are removed, and without "
+                                         "a manifest (--commit none) none is");
+    }
+    return OK;
+}
+
 static enum status check_available(uint64_t bytes, struct error *err) {
     uint64_t available = memory_limit_available();
     char need[UNITS_TEXT], have[UNITS_TEXT];
@@ -35,7 +52,7 @@ static uint64_t default_limit(bool simulated) {
 enum status strategy_plan(struct spec *spec, const struct shards *shards, bool simulated,
                           struct strategy *strategy, struct error *err) {
     *strategy = (struct strategy){0};
-    if (check_settings(spec, err) != OK) {
+    if (check_settings(spec, err) != OK || check_retention(spec, err) != OK) {
         return err->status;
     }
     spec->io.copies = spec->job.mode == JOB_ASYNC;

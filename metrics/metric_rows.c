@@ -167,6 +167,8 @@ static const struct metric_row checkpoint_rows[] = {
              "writes and fsync, but for payload_share"},
     {"commit_seconds", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, commit_ns),
      .help = "after the end: manifest, mark of the latest checkpoint and syncs of folders"},
+    {"removal_seconds", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, removal_ns),
+     .help = "of --keep-last: after the commit, removing checkpoints that are not kept"},
     {"stall_seconds", "stall s", 8, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, stall_ns),
      .copied_only = true,
      .help = "of --mode async: from the barrier to the slowest rank's last copy into host memory"},

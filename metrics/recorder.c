@@ -25,6 +25,7 @@ void recorder_begin(struct recorder *recorder, uint32_t pass, uint32_t checkpoin
                                                .stored_bytes = RESULT_UNKNOWN,
                                                .compress_ns_sum = RESULT_UNKNOWN,
                                                .commit_ns = RESULT_UNKNOWN,
+                                               .removal_ns = RESULT_UNKNOWN,
                                                .stall_ns = RESULT_UNKNOWN,
                                                .blocked_ns = RESULT_UNKNOWN,
                                                .used_bytes = RESULT_UNKNOWN,

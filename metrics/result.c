@@ -29,12 +29,15 @@ struct pass_sums {
     uint64_t waited_ns;            /* ranks did not compute */
 };
 
+static uint64_t or_zero(uint64_t ns) { return ns == RESULT_UNKNOWN ? 0 : ns; }
+
 /* What ranks wait for: the copy and what holds up the next checkpoint, or else all of it. */
 static uint64_t waited_ns(const struct checkpoint_record *checkpoint) {
     if (checkpoint->stall_ns != RESULT_UNKNOWN) {
         return add_known(checkpoint->stall_ns, checkpoint->blocked_ns);
     }
-    return add_known(checkpoint->duration_ns, checkpoint->commit_ns);
+    return add_known(checkpoint->duration_ns,
+                     or_zero(checkpoint->commit_ns) + or_zero(checkpoint->removal_ns));
 }
 
 static void note_blocked(const struct checkpoint_record *checkpoint, struct pass_record *record) {
@@ -182,7 +185,9 @@ struct checkpoint_record *result_add_checkpoint(struct result *result) {
         result->checkpoint_capacity = capacity;
     }
     struct checkpoint_record *record = &result->checkpoints[result->checkpoint_count++];
-    *record = (struct checkpoint_record){.stall_ns = RESULT_UNKNOWN, .blocked_ns = RESULT_UNKNOWN};
+    *record = (struct checkpoint_record){.removal_ns = RESULT_UNKNOWN,
+                                          .stall_ns = RESULT_UNKNOWN,
+                                          .blocked_ns = RESULT_UNKNOWN};
     return record;
 }
 

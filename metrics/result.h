@@ -45,6 +45,7 @@ struct checkpoint_record {
     /* Of compressed files, else RESULT_UNKNOWN: bytes that the drive got for `bytes`, and CPU time. */
     uint64_t stored_bytes, compress_ns_sum;
     uint64_t commit_ns; /* manifest, latest and folder syncs, after the end, or RESULT_UNKNOWN */
+    uint64_t removal_ns; /* older checkpoints that are not kept, after the commit; or RESULT_UNKNOWN */
     /* Of a checkpoint that was copied into memory first, else RESULT_UNKNOWN: */
     uint64_t stall_ns;   /* barrier to the slowest rank's last copy */
     uint64_t blocked_ns; /* ranks were ready for the next one, this one was not done and committed */

@@ -35,29 +35,13 @@ void job_init(struct job *job) {
         rank_writer_init(&job->writers[rank], job, rank, job->arena);
         job->writers[rank].snapshot = job->snapshots != NULL ? &job->snapshots[rank] : NULL;
     }
+    job->local.keep = job->config->keep;
     job->pass = job->slot = job->serial = 1;
     job->doing = "starting";
 }
 
 void job_fini(struct job *job) {
-    mem_free(job->held);
-    job->held = NULL;
-}
-
-bool job_holds(const struct job *job, uint64_t slot) {
-    return slot < job->held_capacity && job->held[slot];
-}
-
-void job_set_held(struct job *job, uint64_t slot, bool held) {
-    if (slot >= job->held_capacity) {
-        uint64_t capacity = slot * 2 + 16;
-        job->held = mem_resize(job->held, capacity, sizeof *job->held);
-        memset(job->held + job->held_capacity, 0, (capacity - job->held_capacity));
-        job->held_capacity = capacity;
-    }
-    job->held_count += (uint64_t)held;
-    job->held_count -= (uint64_t)job->held[slot];
-    job->held[slot] = held;
+    tier_fini(&job->local);
 }
 
 bool job_is_full(int error) {
@@ -69,7 +53,7 @@ bool job_stopping(const struct job *job) {
 }
 
 bool job_broken(const struct job *job) {
-    return job->failure.error != 0 || job_stopping(job);
+    return job->local.failure.error != 0 || job_stopping(job);
 }
 
 void job_begin_file(const struct job *job, uint32_t rank, uint64_t index, struct format_crc *crcs,
@@ -86,10 +70,6 @@ void job_begin_file(const struct job *job, uint32_t rank, uint64_t index, struct
     if (file->format != NULL) {
         format_begin(file->format, crcs);
     }
-}
-
-void job_fail(struct job *job, const struct io_request *request) {
-    failure_note(&job->failure, request);
 }
 
 void job_tick(struct job *job) {
@@ -129,18 +109,16 @@ static void take_one(struct job *job) {
     job_tick(job);
 }
 
-int job_control(struct job *job, enum io_op op, const char *path, const char *new_path) {
+int job_control(struct job *job, struct tier *tier) {
     struct io_request *request = &job->control;
-    if (path != NULL) {
-        *request = (struct io_request){.op = op, .path = path, .new_path = new_path};
-    }
+    request->rank = tier->rank;
     job->controlling = true;
     engine_submit(job->engine, request);
     while (job->controlling) {
         take_one(job);
     }
-    if (request->error != 0 && !(op == IO_REMOVE && request->error == ENOENT)) {
-        job_fail(job, request);
+    if (request->error != 0 && !(request->op == IO_REMOVE && request->error == ENOENT)) {
+        failure_note(&tier->failure, request);
     }
     return request->error;
 }
@@ -155,7 +133,7 @@ static void look_at_space(struct job *job) {
 static uint64_t room_for_checkpoints(const struct job *job) {
     uint64_t each = fill_checkpoint_bytes(job->shards);
     return fill_room(&job->config->fill, job->total_bytes - job->used_bytes, job->total_bytes,
-                     job->held_count * each);
+                     job->local.held_count * each);
 }
 
 uint64_t job_checkpoints_that_fit(const struct job_config *config, const struct shards *shards,
@@ -163,6 +141,9 @@ uint64_t job_checkpoints_that_fit(const struct job_config *config, const struct 
     uint64_t room = fill_room(&config->fill, free_bytes, total_bytes, 0);
     uint64_t count = room / fill_checkpoint_bytes(shards);
     uint64_t limit = config->checkpoints_per_pass;
+    if (config->keep.last > 0 && count >= retention_most(&config->keep, limit)) {
+        return limit; /* older ones make room */
+    }
     return limit > 0 && limit < count ? limit : count;
 }
 
@@ -174,7 +155,7 @@ static bool pass_goes_on(struct job *job) {
     }
     look_at_space(job);
     return (limit == 0 || job->slot <= limit) &&
-           (job_holds(job, job->slot) ||
+           (tier_holds(&job->local, job->slot) ||
             room_for_checkpoints(job) >= fill_checkpoint_bytes(job->shards));
 }
 
@@ -219,10 +200,10 @@ static void write_ranks(struct job *job) {
 }
 
 static enum step step_of_failure(const struct job *job) {
-    if (job->failure.error == 0) {
+    if (job->local.failure.error == 0) {
         return job_stopping(job) ? STEP_STOP : STEP_DONE;
     }
-    return job_is_full(job->failure.error) && !job->failure.short_write ? STEP_FULL : STEP_ERROR;
+    return job_is_full(job->local.failure.error) && !job->local.failure.short_write ? STEP_FULL : STEP_ERROR;
 }
 
 /* What a checkpoint cost the ranks. */
@@ -235,16 +216,22 @@ static void record_waiting(const struct job *job, enum step step,
     }
 }
 
-static enum status record_checkpoint(struct job *job, enum step step, uint64_t commit_ns,
-                                     struct error *err) {
+/* Of a checkpoint, after its last rank's end. */
+struct after_times {
+    uint64_t commit_ns, removal_ns; /* RESULT_UNKNOWN: nothing is ever removed */
+};
+
+static enum status record_checkpoint(struct job *job, enum step step,
+                                     const struct after_times *after, struct error *err) {
     char note[512];
-    failure_text(&job->failure, note, sizeof note);
+    failure_text(&job->local.failure, note, sizeof note);
     const char *why = step == STEP_DONE ? NULL : step == STEP_STOP ? "interrupted" : note;
     struct checkpoint_record *record = recorder_end(job->recorder, step == STEP_DONE, why);
     look_at_space(job);
     record_waiting(job, step, record);
     record->start_ns += job->earlier_ns;
-    record->commit_ns = commit_ns;
+    record->commit_ns = after->commit_ns;
+    record->removal_ns = after->removal_ns;
     record->used_bytes = job->used_bytes;
     record->total_bytes = job->total_bytes;
     record->device_bytes = RESULT_UNKNOWN;
@@ -255,11 +242,25 @@ static enum status record_checkpoint(struct job *job, enum step step, uint64_t c
     return job->observer.checkpoint(job->observer.context, record, settled, err);
 }
 
-/* One checkpoint from barrier to commit; a broken one is removed before it is recorded. */
-static enum step run_checkpoint(struct job *job, struct error *err) {
-    job->failure = (struct failure){0};
+/* Complete checkpoints that need not stay; ranks wait for it. */
+static uint64_t retire(struct job *job) {
+    if (job->local.keep.last == 0) {
+        return RESULT_UNKNOWN;
+    }
+    uint64_t start_ns = engine_now(job->engine);
+    job->doing = "removing";
+    commit_retire(job, &job->local, UINT64_MAX);
+    return engine_now(job->engine) - start_ns;
+}
+
+/* From the barrier to the commit, or to the removal of what broke; the times of what comes after the
+ * last rank's end go into the record. */
+static enum step write_checkpoint(struct job *job, struct after_times *after) {
+    const struct checkpoint checkpoint = {job->slot, job->serial, job->sums, job->stored_bytes,
+                                          job->marker_crcs};
+    job->local.failure = (struct failure){0};
     job->doing = "preparing";
-    int error = commit_invalidate(job);
+    int error = commit_invalidate(job, &job->local, &checkpoint);
     job->checkpoint_start_ns = engine_now(job->engine);
     recorder_begin(job->recorder, (uint32_t)job->pass, (uint32_t)job->slot,
                    job->checkpoint_start_ns);
@@ -271,22 +272,34 @@ static enum step run_checkpoint(struct job *job, struct error *err) {
     enum step step = step_of_failure(job);
     if (step == STEP_DONE) {
         job->doing = "committing";
-        commit_complete(job);
-        step = job->failure.error != 0 ? step_of_failure(job) : STEP_DONE;
+        error = commit_complete(job, &job->local, &checkpoint);
+        step = error != 0 ? step_of_failure(job) : STEP_DONE;
     }
-    uint64_t commit_ns = engine_now(job->engine) - end_ns;
-    struct failure first = job->failure;
+    after->commit_ns = engine_now(job->engine) - end_ns;
+    after->removal_ns = step == STEP_DONE ? retire(job) : RESULT_UNKNOWN;
     if (step != STEP_DONE) {
+        struct failure first = job->local.failure;
         job->doing = "removing";
-        commit_remove_slot(job, job->slot); /* what cannot be removed is reported at the end */
-        job->failure = first;
+        /* What cannot be removed is reported at the end. */
+        commit_remove_slot(job, &job->local, job->slot);
+        job->local.failure = first;
     }
-    if (record_checkpoint(job, step, commit_ns, err) != OK) {
+    return step;
+}
+
+/* One checkpoint; a broken one is removed before it is recorded. */
+static enum step run_checkpoint(struct job *job, struct error *err) {
+    struct after_times after;
+    enum step step = write_checkpoint(job, &after);
+    if (record_checkpoint(job, step, &after, err) != OK) {
         return STEP_ERROR;
+    }
+    if (step == STEP_DONE && job->local.failure.error != 0) {
+        step = STEP_ERROR; /* it is complete, but an older one could not be removed */
     }
     if (step == STEP_ERROR) {
         char text[512];
-        failure_text(&job->failure, text, sizeof text);
+        failure_text(&job->local.failure, text, sizeof text);
         error_set(err, ERR_FAILED, "pass %llu, checkpoint %llu: %s",
                   (unsigned long long)job->pass, (unsigned long long)job->slot, text);
     }
@@ -294,19 +307,9 @@ static enum step run_checkpoint(struct job *job, struct error *err) {
     return step;
 }
 
-/* Slots that hold files, newest first, so that `latest` never points at what is gone. */
 static int remove_all(struct job *job) {
-    int first_error = 0;
     job->doing = "removing";
-    int error = commit_remove_latest(job);
-    first_error = error;
-    for (uint64_t slot = job->held_capacity; slot-- > 1;) {
-        if (job_holds(job, slot)) {
-            error = commit_remove_slot(job, slot);
-            first_error = first_error == 0 ? error : first_error;
-        }
-    }
-    return first_error;
+    return commit_remove_all(job, &job->local);
 }
 
 static bool run_has_more(struct job *job) {
@@ -326,10 +329,10 @@ static enum step pause_between(struct job *job) {
 
 static enum step run_pass(struct job *job, struct error *err) {
     if (job->pass > 1 && job->slot == 1 && job->config->reuse == JOB_DELETE) {
-        job->failure = (struct failure){0};
+        job->local.failure = (struct failure){0};
         if (remove_all(job) != 0) {
             char text[512];
-            failure_text(&job->failure, text, sizeof text);
+            failure_text(&job->local.failure, text, sizeof text);
             error_set(err, ERR_FAILED, "before pass %llu: %s", (unsigned long long)job->pass, text);
             return STEP_ERROR;
         }
@@ -406,12 +409,12 @@ enum status job_run(struct job *job, struct error *err) {
 }
 
 enum status job_remove_files(struct job *job, struct error *err) {
-    job->failure = (struct failure){0};
+    job->local.failure = (struct failure){0};
     if (remove_all(job) == 0) {
         return OK;
     }
     char text[512];
-    failure_text(&job->failure, text, sizeof text);
+    failure_text(&job->local.failure, text, sizeof text);
     return error_set(err, ERR_FAILED, "removing the files at the end: %s", text);
 }
 

@@ -9,6 +9,7 @@
 #include "sim/job/failure.h"
 #include "sim/job/fill.h"
 #include "sim/job/shards.h"
+#include "sim/job/tier.h"
 
 #include <signal.h>
 #include <stdbool.h>
@@ -41,6 +42,7 @@ struct job_config {
     uint64_t snapshot_bytes;       /* JOB_ASYNC: of host memory for all ranks; 0: see the setting */
     int reuse;                     /* enum job_reuse: what happens to last pass's files */
     int fsync;                     /* enum job_fsync */
+    struct retention keep;         /* complete checkpoints that stay */
     bool commit;                   /* manifests and latest; without them plain files only */
 };
 
@@ -64,6 +66,14 @@ struct job_observer {
      * the run: what cannot be journalled must not be claimed. */
     enum status (*checkpoint)(void *context, struct checkpoint_record *record, bool settled,
                               struct error *err);
+};
+
+/* What a manifest tells of. */
+struct checkpoint {
+    uint64_t slot, serial;
+    uint64_t *sums;        /* checksum of every file */
+    uint64_t *stored_bytes; /* and the length of every compressed one; NULL without a codec */
+    uint32_t *marker_crcs; /* and of every marker's text */
 };
 
 struct rank_writer;
@@ -94,14 +104,10 @@ struct job {
     uint32_t *marker_crcs;        /* and of every marker's text */
     uint64_t pass, slot, serial;  /* from 1; serial counts checkpoints over the run */
     uint64_t slots;               /* slots written in pass 1; later passes use the same */
-    bool *held;                   /* by slot: may have files; grows between checkpoints */
-    uint64_t held_capacity, held_count;
-    uint64_t latest_slot;         /* that `latest` points at; 0: none */
-    bool new_files;               /* the slot under way had no files before */
+    struct tier local;            /* the folder that ranks write to */
     uint64_t checkpoint_start_ns, last_tick_ns;
     uint64_t earlier_ns;          /* what an earlier process of this run took; 0: there was none */
     uint64_t used_bytes, total_bytes;
-    struct failure failure;
     bool drive_filled;            /* some pass ended with ENOSPC inside a checkpoint */
     const char *doing;
     uint32_t ranks_left;          /* of the checkpoint under way: not done yet */
@@ -123,7 +129,7 @@ void job_init(struct job *job);
 
 /* Goes on where an earlier process stopped: after `record`, the last settled one, with
  * `first_pass` checkpoints complete in pass 1 and `count` records in all. The caller says by
- * job_set_held which slots have files. Before job_run. */
+ * tier_set_held and tier_set_complete what the folder holds. Before job_run. */
 void job_resume(struct job *job, const struct checkpoint_record *record, uint64_t first_pass,
                 uint64_t count);
 
@@ -143,12 +149,9 @@ uint64_t job_checkpoints_that_fit(const struct job_config *config, const struct 
 
 void job_fini(struct job *job);
 
-bool job_holds(const struct job *job, uint64_t slot);
-void job_set_held(struct job *job, uint64_t slot, bool held);
-/* For the job's own files. Submits one request that stands alone and waits for it; the errno. */
-int job_control(struct job *job, enum io_op op, const char *path, const char *new_path);
-/* Notes the first failure of the checkpoint under way. */
-void job_fail(struct job *job, const struct io_request *request);
+/* For the job's own files: submits job->control to a tier and waits for it, as the only one of its
+ * kind; the errno, noted in the tier but for a file to remove that is not there. */
+int job_control(struct job *job, struct tier *tier);
 bool job_stopping(const struct job *job);
 /* The checkpoint under way will not be complete: it failed, or the run is to stop. */
 bool job_broken(const struct job *job);

@@ -236,7 +236,7 @@ bool rank_writer_take(struct rank_writer *writer, struct io_request *request) {
     writer->free_requests[writer->free_count++] = request;
     note_done(writer, request);
     if (request->error != 0 || request->short_write) {
-        job_fail(writer->job, request);
+        failure_note(&writer->job->local.failure, request);
     }
     if (job_broken(writer->job)) {
         return wind_down(writer);

@@ -134,7 +134,7 @@ void snapshot_take(struct snapshot *snapshot, const struct io_request *request) 
     recorder_request(job->recorder, snapshot->rank, RECORDER_COPY, request->begin_ns,
                      request->end_ns, request->payload_ns, 0);
     if (request->error != 0) {
-        job_fail(job, request);
+        failure_note(&job->local.failure, request);
     }
 }
 

@@ -41,6 +41,7 @@ struct fake_engine {
     uint64_t clock_ns, capacity_bytes, hidden_limit_bytes;
     uint64_t writes, fail_write;   /* the fail_write-th payload write (from 1) fails with fail_errno */
     uint64_t copies, fail_copy;    /* the same of copies */
+    const char *fail_remove;       /* and removals of paths that hold this word */
     int fail_errno;
     volatile sig_atomic_t *stop;   /* set when stop_write writes were done */
     uint64_t stop_write;
@@ -226,6 +227,9 @@ static int fake_perform(struct fake_engine *fake, struct io_request *request) {
         file = fake_find(fake, request->path);
         if (file == NULL) {
             return ENOENT;
+        }
+        if (fake->fail_remove != NULL && strstr(request->path, fake->fail_remove) != NULL) {
+            return fake->fail_errno;
         }
         *file = fake->files[--fake->file_count];
         return 0;
