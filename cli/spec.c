@@ -193,7 +193,8 @@ const struct setting_row spec_rows[] = {
      .help = "behave as a target of this size: ENOSPC beyond it"},
     {.name = "faults", .type = SETTING_TEXT, .field = FIELD(io.faults), .placeholder = "SPEC",
      .group = "Writing", .commands = READ,
-     .help = "injected errors, op:error[:after=SIZE|:at=N|:rate=P], several with commas"},
+     .help = "injected errors, op:error[:after=SIZE|:at=N|:rate=P], several with commas; drain-op: in "
+             "the folder of --drain-to"},
 
     {.name = "read", .type = SETTING_COUNT, .field = FIELD(read), .minimum = 1,
      .maximum = 1000000, .placeholder = "N", .group = "Restore", .commands = RUN,

@@ -75,6 +75,9 @@ struct io_file {
     enum io_mode mode;
     bool plain;          /* a small file of text (manifest): buffered, never preallocated */
     bool check;          /* IO_READ compares what it reads with what was written */
+    bool summed;         /* IO_READ adds to sum though it compares nothing */
+    bool as_stored;      /* the bytes as they lie in the folder, whatever the codec */
+    uint8_t tier;        /* of the folder it lies in, see engine_config */
     /* Of a compressed file that is written: room for its windows; the engine enters them. NULL for
      * reading: then the engine has one of its own while the file is open. */
     struct seek_table *table;
@@ -93,6 +96,7 @@ struct io_request {
     uint32_t rank;
     struct io_file *file;
     const char *path, *new_path;
+    uint8_t tier;          /* of the path; an open file has its own */
     const void *literal;   /* IO_WRITE: these bytes instead of content; valid until completion */
     /* IO_WRITE: these bytes instead of content; IO_READ, IO_COPY: where it goes. At a multiple of
      * PAYLOAD_BLOCK, with room for whole blocks; what IO_WRITE finds behind length_bytes becomes zero. */
@@ -114,6 +118,10 @@ struct io_request {
     void *buffer;
 };
 
+static inline uint8_t io_request_tier(const struct io_request *request) {
+    return request->file != NULL ? request->file->tier : request->tier;
+}
+
 enum io_direct { IO_DIRECT_AUTO, IO_DIRECT_ON, IO_DIRECT_OFF };
 enum io_dontcache { IO_DONTCACHE_AUTO, IO_DONTCACHE_OFF };
 
@@ -131,7 +139,8 @@ struct engine_config {
     struct payload payload;
     struct payload classes[FORMAT_CLASSES]; /* of files with a format: payload, class by class */
     struct codec_choice codec; /* of files that are not plain */
-    const struct folder *folder; /* NULL for engines that reach no directory */
+    const struct folder *folder; /* NULL for engines that reach no directory; tier 0 */
+    const struct folder *second_folder; /* tier 1; NULL: there is none */
     uint64_t quota_bytes;  /* shim: ENOSPC when more than this is held; 0: none */
     const char *faults;    /* shim: see shim_faults.h; NULL: none */
     uint64_t seed;
@@ -186,7 +195,7 @@ uint64_t engine_buffer_bytes(const char *name, const struct engine_config *confi
 /* Whether a file is compressed under this configuration. */
 static inline bool engine_compresses(const struct engine_config *config,
                                      const struct io_file *file) {
-    return config->codec.kind != CODEC_NONE && !file->plain;
+    return config->codec.kind != CODEC_NONE && !file->plain && !file->as_stored;
 }
 
 static inline void engine_submit(struct engine *engine, struct io_request *request) {

@@ -44,15 +44,19 @@ static size_t whole_blocks(size_t length) {
     return (length + PAYLOAD_BLOCK - 1) / PAYLOAD_BLOCK * PAYLOAD_BLOCK;
 }
 
+static struct perform_tier *tier_of(struct perform *perform, const struct io_file *file) {
+    return &perform->tiers[file->tier];
+}
+
 /* Opening. */
 
-static int preallocate(struct perform *perform, const struct io_file *file, int fd) {
+static int preallocate(struct perform_tier *tier, const struct io_file *file, int fd) {
     int error;
     do {
         error = fallocate(fd, 0, 0, (off_t)file->size_bytes) == 0 ? 0 : errno;
     } while (error == EINTR);
     if (error == EOPNOTSUPP || error == ENOSYS) {
-        perform->preallocate = false; /* this file system cannot; remembered, so asked but once */
+        tier->preallocate = false; /* this file system cannot; remembered, so asked but once */
         return 0;
     }
     return error;
@@ -61,6 +65,7 @@ static int preallocate(struct perform *perform, const struct io_file *file, int 
 /* Brings a file just opened to its size; on failure to the size it had, so that no blocks stay
  * taken that nobody sees. */
 static int shape(struct perform *perform, struct io_file *file, int fd) {
+    struct perform_tier *tier = tier_of(perform, file);
     struct stat info;
     if (fstat(fd, &info) != 0) {
         return errno;
@@ -72,10 +77,10 @@ static int shape(struct perform *perform, struct io_file *file, int fd) {
     if ((uint64_t)info.st_size > file->size_bytes && ftruncate(fd, (off_t)file->size_bytes) != 0) {
         return errno;
     }
-    if (!perform->preallocate || file->plain || file->size_bytes == 0) {
+    if (!tier->preallocate || file->plain || file->size_bytes == 0) {
         return 0;
     }
-    int error = preallocate(perform, file, fd);
+    int error = preallocate(tier, file, fd);
     if (error != 0 && ftruncate(fd, info.st_size) != 0) {
         return error; /* the first failure tells more than the second */
     }
@@ -94,13 +99,14 @@ static int open_flags(enum io_mode mode) {
 
 static int open_file(struct perform *perform, struct io_file *file) {
     int flags = open_flags(file->mode);
-    file->direct = perform->direct && !file->plain && file->mode != IO_EXISTING;
+    struct perform_tier *tier = tier_of(perform, file);
+    file->direct = tier->direct && !file->plain && file->mode != IO_EXISTING;
     file->cut = false;
     file->sum = file->stored_bytes = 0;
     file->fd = -1;
     file->engine_data = NULL;
     int fd =
-        folder_open_file(perform->config.folder, file->path, flags | (file->direct ? O_DIRECT : 0));
+        folder_open_file(tier->folder, file->path, flags | (file->direct ? O_DIRECT : 0));
     if (fd < 0) {
         return -fd;
     }
@@ -178,7 +184,7 @@ struct perform_write perform_prepare_write(struct perform *perform, struct io_re
     if (file->direct && !compresses) {
         fill_block(file, &write);
     }
-    if (!file->direct && perform->dontcache) {
+    if (!file->direct && tier_of(perform, file)->dontcache) {
         write.flags = RWF_DONTCACHE;
     }
     request->payload_ns = uv_hrtime() - begin_ns;
@@ -191,7 +197,7 @@ struct perform_write perform_prepare_write(struct perform *perform, struct io_re
 
 /* The kernel took less than asked. A second try shows whether it had a reason, like a full drive;
  * if it then takes the rest, the short write was one that should not have happened. */
-static void settle_short(const struct perform *perform, struct io_request *request,
+static void settle_short(struct perform *perform, struct io_request *request,
                          const struct perform_write *write, size_t taken) {
     request->done_bytes = taken < request->length_bytes ? taken : request->length_bytes;
     request->stored_bytes = write->compressed ? taken : request->done_bytes;
@@ -206,8 +212,8 @@ static void settle_short(const struct perform *perform, struct io_request *reque
     /* A file system that is all but full takes a part and, having freed something in the background,
      * the rest at the second try: it is full, and no drive is to blame. */
     uint64_t free_bytes, total_bytes;
-    if (request->short_write && perform->config.folder != NULL &&
-        folder_space(perform->config.folder, &free_bytes, &total_bytes) == 0 &&
+    const struct folder *folder = tier_of(perform, request->file)->folder;
+    if (request->short_write && folder_space(folder, &free_bytes, &total_bytes) == 0 &&
         (free_bytes < perform->config.chunk_bytes || free_bytes < total_bytes / FULL_PART)) {
         request->short_write = false;
         request->error = ENOSPC;
@@ -219,7 +225,7 @@ void perform_settle_write(struct perform *perform, struct io_request *request,
     struct perform_write used = *write;
     bool refused = result == -EOPNOTSUPP && used.flags != 0;
     if (refused) {
-        perform->dontcache = false;
+        tier_of(perform, request->file)->dontcache = false;
         used.flags = 0;
     }
     if (refused || result == -EAGAIN || result == -EINTR) {
@@ -370,6 +376,8 @@ void perform_settle_read(struct perform *perform, struct io_request *request,
     size_t right = there;
     if (request->file->check && there > 0) {
         right = content_right(&perform->config, request, content, there);
+    }
+    if ((request->file->check || request->file->summed) && there > 0) {
         request->sum = payload_sum(request->offset, content, there);
     }
     request->done_bytes = right;
@@ -445,7 +453,7 @@ static int close_file(struct io_file *file) {
 }
 
 static int do_other(struct perform *perform, struct io_request *request) {
-    const struct folder *folder = perform->config.folder;
+    const struct folder *folder = perform->tiers[request->tier].folder;
     switch (request->op) {
     case IO_OPEN: return open_file(perform, request->file);
     case IO_SYNC: return sync_file(request->file);
@@ -523,44 +531,59 @@ static bool is_memory(const struct folder *folder) {
            (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
 }
 
-static enum status probe_direct(struct perform *perform, struct error *err) {
-    int wanted = perform->config.direct;
-    perform->direct_why = "asked for";
+static enum status probe_direct(struct perform_tier *tier, int wanted, struct error *err) {
+    tier->direct_why = "asked for";
     if (wanted == IO_DIRECT_OFF) {
         return OK;
     }
-    if (wanted == IO_DIRECT_AUTO && is_memory(perform->config.folder)) {
-        perform->direct_why = "the file system is memory";
+    if (wanted == IO_DIRECT_AUTO && is_memory(tier->folder)) {
+        tier->direct_why = "the file system is memory";
         return OK;
     }
     /* Any other failure, a full drive say, is no refusal and comes back when it matters. */
-    perform->direct = !is_refusal(try_write(perform->config.folder, O_DIRECT, 0));
-    if (wanted == IO_DIRECT_ON && !perform->direct) {
+    tier->direct = !is_refusal(try_write(tier->folder, O_DIRECT, 0));
+    if (wanted == IO_DIRECT_ON && !tier->direct) {
         return error_set(err, ERR_USAGE,
                          "--direct: 'on' for '%s', but this file system refuses O_DIRECT; auto or "
                          "off is allowed",
-                         perform->config.folder->path);
+                         tier->folder->path);
     }
     if (wanted == IO_DIRECT_AUTO) {
-        perform->direct_why = perform->direct ? "it works" : "the file system refuses it";
+        tier->direct_why = tier->direct ? "it works" : "the file system refuses it";
     }
     return OK;
+}
+
+static enum status init_tier(struct perform_tier *tier, const struct engine_config *config,
+                             const struct folder *folder, struct error *err) {
+    tier->folder = folder;
+    tier->preallocate = config->preallocate;
+    tier->dontcache = config->dontcache != IO_DONTCACHE_OFF &&
+                      !is_refusal(try_write(folder, 0, RWF_DONTCACHE));
+    return probe_direct(tier, config->direct, err);
 }
 
 enum status perform_init(struct perform *perform, const struct engine_config *config,
                          struct error *err) {
     CHECK(config->folder != NULL);
     *perform = (struct perform){.config = *config, .start_ns = uv_hrtime()};
-    perform->preallocate = config->preallocate;
-    enum status status = probe_direct(perform, err);
-    perform->dontcache = config->dontcache != IO_DONTCACHE_OFF &&
-                         !is_refusal(try_write(config->folder, 0, RWF_DONTCACHE));
+    enum status status = init_tier(&perform->tiers[0], config, config->folder, err);
+    if (status == OK && config->second_folder != NULL) {
+        status = init_tier(&perform->tiers[1], config, config->second_folder, err);
+    }
     return status;
 }
 
 void perform_facts(const struct perform *perform, struct facts *facts) {
-    facts_text(facts, "direct", perform->direct ? "on" : "off");
-    facts_text(facts, "direct_because", perform->direct_why);
-    facts_text(facts, "dontcache", perform->dontcache ? "on" : "off");
-    facts_text(facts, "preallocate", perform->preallocate ? "on" : "off");
+    const struct perform_tier *first = &perform->tiers[0], *second = &perform->tiers[1];
+    facts_text(facts, "direct", first->direct ? "on" : "off");
+    facts_text(facts, "direct_because", first->direct_why);
+    facts_text(facts, "dontcache", first->dontcache ? "on" : "off");
+    facts_text(facts, "preallocate", first->preallocate ? "on" : "off");
+    if (second->folder != NULL) {
+        facts_text(facts, "drain_direct", second->direct ? "on" : "off");
+        facts_text(facts, "drain_direct_because", second->direct_why);
+        facts_text(facts, "drain_dontcache", second->dontcache ? "on" : "off");
+        facts_text(facts, "drain_preallocate", second->preallocate ? "on" : "off");
+    }
 }

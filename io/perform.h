@@ -9,13 +9,19 @@
 /* Carries out one request in the calling thread: what all engines on a real folder have in common.
  * Any number of threads may call it at once, each with requests and buffers of its own. */
 
-struct perform {
-    struct engine_config config;
-    uint64_t start_ns;      /* where the engine's clock starts */
+/* What is known of one folder's file system. */
+struct perform_tier {
+    const struct folder *folder; /* NULL: there is none */
     bool direct;            /* shards are opened with O_DIRECT */
     const char *direct_why; /* what decided it */
     atomic_bool dontcache;  /* RWF_DONTCACHE works as far as known */
     atomic_bool preallocate;
+};
+
+struct perform {
+    struct engine_config config;
+    uint64_t start_ns;      /* where the engine's clock starts */
+    struct perform_tier tiers[2];
 };
 
 /* Tries out what the folder's file system can do, with a small file that is removed again.

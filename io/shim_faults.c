@@ -14,12 +14,15 @@
 
 enum { RULE_LIMIT = 16, RULES_TEXT = 1024 };
 
+#define DRAIN "drain-" /* before an operation: of the second folder */
+
 enum fault_when { FAULT_ALWAYS, FAULT_AFTER, FAULT_AT, FAULT_RATE };
 
 enum { FAULT_NONE = 0, FAULT_SHORT = -1 }; /* beside errnos */
 
 struct fault_rule {
     int op; /* enum io_op */
+    uint8_t tier;
     int error;
     enum fault_when when;
     uint64_t number; /* bytes of FAULT_AFTER, count of FAULT_AT */
@@ -36,8 +39,8 @@ struct shim_faults {
     struct shim shim;
     uint32_t rule_count;
     struct fault_rule rules[RULE_LIMIT];
-    uint64_t seen[IO_OP_COUNT]; /* requests of each operation */
-    uint64_t written_bytes;
+    uint64_t seen[2][IO_OP_COUNT]; /* requests of each operation, by tier */
+    uint64_t written_bytes[2];
     uint64_t random;
     uint64_t cut_count, cut_limit; /* at most every rank's queue */
     struct fault_cut *cuts;
@@ -102,6 +105,8 @@ static enum status parse_rule(char *text, struct fault_rule *rule, struct error 
     char *rest = text;
     const char *op = strsep(&rest, ":"), *error = strsep(&rest, ":");
     char *when = strsep(&rest, ":");
+    rule->tier = op != NULL && strncmp(op, DRAIN, strlen(DRAIN)) == 0;
+    op += rule->tier ? strlen(DRAIN) : 0;
     enum status status = parse_word(op, op_words, COUNT_OF(op_words), &rule->op, err);
     if (status == OK) {
         status = parse_word(error, fault_words, COUNT_OF(fault_words), &rule->error, err);
@@ -157,13 +162,14 @@ enum status shim_faults_check(const char *rules, struct error *err) {
 
 static bool applies(struct shim_faults *faults, const struct fault_rule *rule,
                     const struct io_request *request) {
-    if (rule->op != (int)request->op) {
+    uint8_t tier = io_request_tier(request);
+    if (rule->op != (int)request->op || rule->tier != tier) {
         return false;
     }
-    uint64_t reach = faults->written_bytes;
+    uint64_t reach = faults->written_bytes[tier];
     switch (rule->when) {
     case FAULT_ALWAYS: return true;
-    case FAULT_AT: return faults->seen[request->op] == rule->number;
+    case FAULT_AT: return faults->seen[tier][request->op] == rule->number;
     case FAULT_RATE: return (double)(prng_next(&faults->random) >> 11) * 0x1p-53 < rule->rate;
     case FAULT_AFTER: break;
     }
@@ -172,7 +178,7 @@ static bool applies(struct shim_faults *faults, const struct fault_rule *rule,
 }
 
 static int fault_of(struct shim_faults *faults, const struct io_request *request) {
-    faults->seen[request->op]++;
+    faults->seen[io_request_tier(request)][request->op]++;
     for (uint32_t i = 0; i < faults->rule_count; i++) {
         if (applies(faults, &faults->rules[i], request)) {
             return faults->rules[i].error;
@@ -207,7 +213,7 @@ static void faults_submit(struct engine *engine, struct io_request *request) {
         return;
     }
     if (request->op == IO_WRITE) {
-        faults->written_bytes += request->length_bytes;
+        faults->written_bytes[io_request_tier(request)] += request->length_bytes;
     }
     engine_submit(faults->shim.inner, request);
 }

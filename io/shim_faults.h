@@ -5,7 +5,8 @@
 
 /* Makes requests fail on purpose, by a list of rules "OP:ERROR[:WHEN]" with commas between them:
  *
- *   OP     open write sync close remove rename sync-dir pause
+ *   OP     open write read copy sync close remove rename sync-dir pause; with "drain-" before it of
+ *          the second folder, which counts for itself
  *   ERROR  eio enospc edquot efbig erofs eacces enoent; short (OP write: half of it is taken)
  *   WHEN   after=SIZE  once SIZE bytes were written; a write that would pass SIZE fails already
  *          at=N        the N-th request of that operation, counted from 1

@@ -57,7 +57,9 @@ static bool admit_write(struct shim_quota *quota, const struct io_request *reque
 
 static void quota_submit(struct engine *engine, struct io_request *request) {
     struct shim_quota *quota = (struct shim_quota *)engine;
-    bool fits = request->op == IO_OPEN    ? admit_open(quota, request->file)
+    bool other = io_request_tier(request) != 0;
+    bool fits = other                  ? true
+                : request->op == IO_OPEN    ? admit_open(quota, request->file)
                 : request->op == IO_WRITE ? admit_write(quota, request)
                                           : true;
     if (fits) {
@@ -78,7 +80,7 @@ static void settle_close(struct shim_quota *quota, const struct io_file *file) {
 static struct io_request *quota_wait(struct engine *engine, uint64_t timeout_ns) {
     struct shim_quota *quota = (struct shim_quota *)engine;
     struct io_request *request = shim_wait(engine, timeout_ns);
-    if (request == NULL || request->error != 0) {
+    if (request == NULL || request->error != 0 || io_request_tier(request) != 0) {
         return request;
     }
     if (request->op == IO_REMOVE) {

@@ -135,6 +135,58 @@ static void test_copies(void **state) {
     }
 }
 
+/* One engine, two folders: the same path means two files. What is read without comparing adds up to the
+ * sum that was written. */
+static void test_two_folders(void **state) {
+    struct variant *variant = *state;
+    struct play *play = &variant->play;
+    char dir[300];
+    struct folder second;
+    struct error err;
+    snprintf(dir, sizeof dir, "%s/second", play->dir);
+    assert_int_equal(mkdir(dir, 0755), 0);
+    assert_int_equal(folder_create(dir, "test", &play->arena, &second, &err), OK);
+    play->config.second_folder = &second;
+    start(state);
+    struct io_file files[PLAY_RANKS];
+    make_files(play, files, 2 * PLAY_CHUNK + 4097);
+    assert_int_equal(play_checkpoint(play, files), 0);
+    uint64_t first_sum = files[0].sum;
+    for (uint32_t rank = 0; rank < PLAY_RANKS; rank++) {
+        files[rank].stream += 100;
+        files[rank].tier = 1;
+    }
+    assert_int_equal(play_checkpoint(play, files), 0);
+    uint64_t second_sum = files[0].sum;
+    for (uint8_t tier = 0; tier < 2; tier++) {
+        struct io_file *file = &files[0];
+        file->mode = IO_READING;
+        file->tier = tier;
+        file->summed = true;
+        assert_int_equal(play_file_op(play, IO_OPEN, file), 0);
+        for (uint64_t offset = 0; offset < file->size_bytes; offset += PLAY_CHUNK) {
+            uint64_t left = file->size_bytes - offset;
+            struct io_request read = {.op = IO_READ, .file = file, .offset = offset,
+                                      .length_bytes = left < PLAY_CHUNK ? left : PLAY_CHUNK};
+            assert_int_equal(play_run(play, read), 0);
+        }
+        assert_int_equal(play_file_op(play, IO_CLOSE, file), 0);
+        if (is_real(state)) {
+            assert_true(file->sum == (tier == 0 ? first_sum : second_sum));
+        }
+    }
+    struct io_request gone = {.op = IO_REMOVE, .path = "shard-2", .tier = 1};
+    assert_int_equal(play_run(play, gone), 0);
+    if (is_real(state)) {
+        assert_true(first_sum != second_sum);
+        assert_true(folder_open_file(&second, "shard-2", O_RDONLY) == -ENOENT);
+        int fd = folder_open_file(&play->folder, "shard-2", O_RDONLY);
+        assert_true(fd >= 0);
+        close(fd);
+    }
+    folder_close(&second);
+}
+
 /* Rule 2: the snapshot of a file is under way while its rank opens, writes and syncs another. With
  * memory of the job's own no engine needs a buffer. */
 static void test_copies_apart(void **state) {

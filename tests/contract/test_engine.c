@@ -429,6 +429,7 @@ static const struct rule rules[] = {
     {"reading zeros", test_reading_zeros, false, false},
     {"leaving the page cache", test_cold, false, true},
     {"copies into memory", test_copies, false, false},
+    {"two folders", test_two_folders, false, false},
     {"copies stand apart", test_copies_apart, false, false},
     {"a format", test_format, false, true},
     {"compressed files", test_compressed, false, true},

@@ -211,6 +211,31 @@ static void test_faults_short(void **state) {
     engine_close(fixture.engine);
 }
 
+/* The same path in two folders: faults and quota know which one is meant. */
+static void test_tiers(void **state) {
+    (void)state;
+    struct fixture fixture = start(64 * KIB, "drain-write:enospc:after=100KiB,drain-open:eio:at=3", false);
+    struct io_file near = {.path = "a", .size_bytes = 64 * KIB}, far = near;
+    far.tier = 1;
+    assert_int_equal(open_file(&fixture, &near), 0);
+    assert_int_equal(open_file(&fixture, &far), 0);
+    assert_int_equal(write_file(&fixture, &near, 0, 64 * KIB).error, 0);
+    assert_int_equal(write_file(&fixture, &near, 0, 64 * KIB).error, 0);
+    assert_int_equal(write_file(&fixture, &far, 0, 64 * KIB).error, 0); /* beyond the quota of the other */
+    assert_int_equal(write_file(&fixture, &far, 64 * KIB, 64 * KIB).error, ENOSPC);
+    assert_int_equal(write_file(&fixture, &near, 64 * KIB, KIB).error, ENOSPC); /* the quota */
+    assert_int_equal(open_file(&fixture, &near), 0);
+    assert_int_equal(open_file(&fixture, &far), 0);
+    assert_int_equal(open_file(&fixture, &far), EIO);
+    struct io_request gone = {.op = IO_REMOVE, .path = "a", .tier = 1}, *back;
+    engine_submit(fixture.engine, &gone);
+    while ((back = engine_wait(fixture.engine, 1000000)) == NULL) {
+    }
+    assert_int_equal(back->error, 0);
+    assert_int_equal(write_file(&fixture, &near, 64 * KIB, KIB).error, ENOSPC); /* it holds as much */
+    engine_close(fixture.engine);
+}
+
 static void test_faults_spelling(void **state) {
     (void)state;
     static const struct {
@@ -260,6 +285,7 @@ int main(void) {
         cmocka_unit_test(test_faults_at),
         cmocka_unit_test(test_faults_rate),
         cmocka_unit_test(test_faults_short),
+        cmocka_unit_test(test_tiers),
         cmocka_unit_test(test_faults_spelling),
         cmocka_unit_test(test_both),
     };
