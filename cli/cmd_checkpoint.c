@@ -1,6 +1,7 @@
 /* The main job on a real directory: look, plan, write passes, report. */
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/drain.h"
 #include "cli/manifest_shards.h"
 #include "cli/outputs.h"
 #include "cli/plan_result.h"
@@ -39,6 +40,7 @@ struct run {
     uint64_t setting_count;
     struct target target;
     struct strategy strategy;
+    struct drain drain;
     struct folder folder;
     struct engine *engine;
     struct recorder recorder;
@@ -124,7 +126,8 @@ static enum status open_folder(struct run *run, const char *run_id, struct error
         return OK;
     }
     enum status status = run->earlier != NULL
-                             ? resume_folder(run->input, run->earlier, &run->folder, err)
+                             ? resume_folder(spec, spec->dir, run->earlier, run->arena,
+                                             &run->folder, err)
                              : folder_create(spec->dir, run_id, run->arena, &run->folder, err);
     spec->io.folder = &run->folder;
     return status;
@@ -176,7 +179,10 @@ static void fill_plan_result(struct run *run) {
     struct result_plan *out = &run->result.plan;
     plan_result_fill(out, &run->shards, spec, run->target.checkpoints);
     out->memory_bytes = engine_buffer_bytes(spec->engine, &spec->io) + BASE_MEMORY_BYTES +
-                        run->shards.memory_bytes + strategy_memory_bytes(&run->strategy);
+                        run->shards.memory_bytes + strategy_memory_bytes(&run->strategy) +
+                        drain_memory_bytes(spec);
+    out->drain_to = spec->drain_to;
+    out->drain_ranks = spec->job.drain_ranks;
     out->snapshot_bytes = strategy_memory_bytes(&run->strategy);
     plan_result_codec(out, &spec->io, run->arena);
     out->payload_bytes_per_second =
@@ -226,6 +232,12 @@ static enum status take_checkpoint(void *context, struct checkpoint_record *reco
                        &run->recorder.sync_latency, err);
 }
 
+static enum status take_copied(void *context, const struct checkpoint_record *record, uint64_t index,
+                               struct error *err) {
+    struct run *run = context;
+    return journal_add_copied(&run->journal, record, index, err);
+}
+
 static enum status start_job(struct run *run, struct error *err) {
     run->job = (struct job){
         .config = &run->spec->job,
@@ -241,7 +253,8 @@ static enum status start_job(struct run *run, struct error *err) {
         .snapshot_pool = run->strategy.pool.memory != NULL ? &run->strategy.pool : NULL,
         .planned_slots = run->earlier == NULL ? run->target.checkpoints : 0,
         .stop = &stop_flag,
-        .observer = {run, take_tick, take_checkpoint},
+        .drain_pool = &run->drain.pool,
+        .observer = {run, take_tick, take_checkpoint, take_copied},
     };
     recorder_init(&run->recorder, &run->result, run->plan.ranks, run->arena);
     job_init(&run->job);
@@ -251,7 +264,7 @@ static enum status start_job(struct run *run, struct error *err) {
         return OK;
     }
     run->progress.done = run->earlier->checkpoint_count;
-    return resume_job(&run->job, &run->folder, run->earlier, err);
+    return resume_job(&run->job, &run->folder, &run->drain.folder, run->earlier, err);
 }
 
 /* The files go after the report, unless they are to be kept. */
@@ -266,7 +279,11 @@ static enum status tidy_up(struct run *run, struct error *err) {
             printf("`ckptsim verify %s` checks it, ", spec->dir);
         }
         printf("`ckptsim clean %s` removes it\n", spec->dir);
+        if (spec->drain_to != NULL) {
+            printf("kept: %s; the same for %s\n", run->drain.folder.path, spec->drain_to);
+        }
         folder_close(&run->folder);
+        drain_close(&run->drain);
         return OK;
     }
     fflush(stdout);
@@ -279,6 +296,7 @@ static enum status tidy_up(struct run *run, struct error *err) {
                                                             "write, or could not remove"
                                                           : error_words(error));
     }
+    drain_remove(&run->drain);
     return status;
 }
 
@@ -389,6 +407,10 @@ static enum status prepare(struct run *run, struct error *err) {
     if (status != OK) {
         goto fail_folder;
     }
+    status = drain_open(&run->drain, run->spec, result->run_id, run->earlier, run->arena, err);
+    if (status != OK) {
+        goto fail_drain;
+    }
     status = engine_open(run->spec->engine, &run->spec->io, &run->engine, err);
     if (status != OK) {
         goto fail_engine;
@@ -404,6 +426,12 @@ static enum status prepare(struct run *run, struct error *err) {
 fail_results:
     engine_close(run->engine);
 fail_engine:
+    if (run->earlier == NULL) {
+        drain_remove(&run->drain);
+    } else {
+        drain_close(&run->drain);
+    }
+fail_drain:
     if (run->spec->dir != NULL && run->earlier == NULL) {
         folder_remove_self(&run->folder);
     } else if (run->spec->dir != NULL) {
@@ -460,6 +488,9 @@ enum status cmd_checkpoint(struct command_input *input, struct error *err) {
         run->target.checkpoints =
             job_checkpoints_that_fit(&run->spec->job, &run->shards, room, room);
     }
+    status = status == OK ? drain_check(run->spec, &run->shards, run->target.checkpoints,
+                                        run->earlier != NULL, err)
+                          : status;
     status = status == OK ? plan_result_check(run->spec, run->target.checkpoints, err) : status;
     if (status == OK && run->spec->read > 0) {
         status = reading_check_number(&run->spec->restore, run->target.checkpoints, err);

@@ -28,7 +28,8 @@ static enum status set_defaults(struct command_input *input, struct error *err) 
 /* What means something only where bytes are really written. */
 static enum status refuse_idle(const struct settings *settings, struct error *err) {
     static const char *const idle[] = {"engine", "keep", "fill-system-disk", "compressible",
-                                       "dedupe", "preallocate", "dontcache", "verify"};
+                                       "dedupe", "preallocate", "dontcache", "drain-ranks",
+                                       "drain-keep-last", "drain-keep-every", "verify"};
     for (size_t i = 0; i < sizeof idle / sizeof idle[0]; i++) {
         if (strcmp(settings_value(settings, idle[i])->origin, "command line") == 0) {
             return error_set(err, ERR_USAGE, "--drive: --%s has no effect on a simulated drive",
@@ -41,6 +42,11 @@ static enum status refuse_idle(const struct settings *settings, struct error *er
 static enum status check_spec(const struct spec *spec, struct error *err) {
     if (spec->dir != NULL) {
         return error_set(err, ERR_USAGE, "--drive: cannot be given together with --dir");
+    }
+    if (spec->drain_to != NULL || spec->job.mode == JOB_TIERED) {
+        return error_set(err, ERR_USAGE, "%s: a simulated drive has no second one behind it; sync and async "
+                                         "are simulated",
+                         spec->drain_to != NULL ? "--drain-to" : "--mode tiered");
     }
     if (spec->io.quota_bytes > 0 || spec->io.faults != NULL) {
         return error_set(err, ERR_USAGE, "--drive: --quota and --faults are for --dir");

@@ -82,6 +82,10 @@ const struct setting_row spec_rows[] = {
     {.name = "dir", .type = SETTING_TEXT, .field = FIELD(dir), .placeholder = "DIR",
      .group = "Target", .commands = READ | CMD_VERIFY | CMD_CLEAN,
      .help = "existing folder on the drive under test; ckptsim works only in DIR/ckptsim"},
+    {.name = "drain-to", .type = SETTING_TEXT, .field = FIELD(drain_to), .placeholder = "DIR",
+     .group = "Target", .commands = RUN,
+     .help = "of --mode tiered and async: existing folder that complete checkpoints are copied to in "
+             "the background; ckptsim works only in DIR/ckptsim"},
     {.name = "fill", .type = SETTING_NUMBER, .field = FIELD(job.fill.share), .fallback = "full",
      .choices = "full", .minimum = 0.0001, .maximum = 1, .placeholder = "full|88%",
      .group = "Target", .commands = RUN,
@@ -132,9 +136,9 @@ const struct setting_row spec_rows[] = {
      .fallback = "0s", .placeholder = "TIME", .group = "Job", .commands = RUN,
      .help = "computing between two checkpoints (5s)"},
     {.name = "mode", .type = SETTING_CHOICE, .field = FIELD(job.mode), .fallback = "sync",
-     .choices = "sync|async", .group = "Job", .commands = RUN,
-     .help = "what ranks wait for at a checkpoint: all of it, or a copy of their state in host "
-             "memory that is written while they compute"},
+     .choices = "sync|async|tiered", .group = "Job", .commands = RUN,
+     .help = "what ranks wait for at a checkpoint: all of it, a copy of their state in host memory "
+             "that is written while they compute, or all of it in --dir, copied to --drain-to later"},
     {.name = "snapshot-memory", .type = SETTING_SIZE, .field = FIELD(job.snapshot_bytes),
      .minimum = 4096, .placeholder = "SIZE", .group = "Job", .commands = RUN,
      .help = "host memory for copies, of all ranks; not given: a checkpoint's size, but at most a "
@@ -146,6 +150,16 @@ const struct setting_row spec_rows[] = {
     {.name = "keep-every", .type = SETTING_COUNT, .field = FIELD(job.keep.every), .minimum = 1,
      .maximum = 1000000, .placeholder = "K", .group = "Job", .commands = RUN,
      .help = "beside --keep-last: the K-th, 2K-th, ... of a pass stay as well"},
+    {.name = "drain-ranks", .type = SETTING_COUNT, .field = FIELD(job.drain_ranks), .minimum = 1,
+     .maximum = 1024, .placeholder = "N", .group = "Job", .commands = RUN,
+     .help = "copiers to --drain-to, each with one file at a time and a queue depth of chunks of memory; "
+             "not given: as many as ranks, at most 8"},
+    {.name = "drain-keep-last", .type = SETTING_COUNT, .field = FIELD(job.drain_keep.last),
+     .minimum = 1, .maximum = 1000000, .placeholder = "N", .group = "Job", .commands = RUN,
+     .help = "as --keep-last, of --drain-to"},
+    {.name = "drain-keep-every", .type = SETTING_COUNT, .field = FIELD(job.drain_keep.every),
+     .minimum = 1, .maximum = 1000000, .placeholder = "K", .group = "Job", .commands = RUN,
+     .help = "as --keep-every, of --drain-to"},
     {.name = "commit", .type = SETTING_CHOICE, .field = FIELD(commit), .fallback = "manifest",
      .choices = "manifest|none", .group = "Job", .commands = RUN,
      .help = "a manifest written last makes a checkpoint complete, or plain files only"},

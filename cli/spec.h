@@ -44,7 +44,7 @@ struct spec {
     struct plan_request plan;
     bool tensors;  /* shards: list them */
     uint64_t rank; /* of this rank alone */
-    const char *dir;
+    const char *dir, *drain_to;
     const char *engine; /* a name in the engine registry */
     struct engine_config io;
     struct job_config job;

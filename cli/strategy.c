@@ -6,7 +6,8 @@
 enum { MEMORY_PART = 4 }; /* of what is available, if nothing is asked for */
 
 const char *strategy_name(const struct spec *spec) {
-    static const char *const names[] = {[JOB_SYNC] = "sync", [JOB_ASYNC] = "async"};
+    static const char *const names[] = {[JOB_SYNC] = "sync", [JOB_ASYNC] = "async",
+                                        [JOB_TIERED] = "tiered"};
     return names[spec->job.mode];
 }
 

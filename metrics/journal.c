@@ -127,6 +127,19 @@ enum status journal_add(struct journal *journal, const struct result *result,
     return end_line(&line, journal, err);
 }
 
+enum status journal_add_copied(struct journal *journal, const struct checkpoint_record *record,
+                               uint64_t index, struct error *err) {
+    static const char *const keys[] = {"copy_lag_seconds", "copy_seconds"};
+    struct line line;
+    begin_line(&line);
+    json_count(&line.json, "copied", index);
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        const struct metric_table one = {.rows = metric_find(&metric_checkpoints, keys[i]), .count = 1};
+        metric_write_json(&one, NULL, record, &line.json);
+    }
+    return end_line(&line, journal, err);
+}
+
 void journal_close(struct journal *journal) {
     if (journal->fd >= 0) {
         close(journal->fd); /* every line was synced when it was written */

@@ -57,6 +57,11 @@ enum status journal_add(struct journal *journal, const struct result *result,
                         const struct histogram *write_latency, const struct histogram *sync_latency,
                         struct error *err);
 
+/* Adds that the checkpoint of an earlier line, the index-th from 0, is complete in the second folder
+ * too: {"copied":index,"copy_lag_seconds":...,"copy_seconds":...}. */
+enum status journal_add_copied(struct journal *journal, const struct checkpoint_record *record,
+                               uint64_t index, struct error *err);
+
 /* A journal that was never opened (all zero and fd -1) may be closed too. */
 void journal_close(struct journal *journal);
 

@@ -2,6 +2,7 @@
  * away after it: the tree of a line is some thirty times its text. */
 #include "metrics/journal.h"
 
+#include "base/check.h"
 #include "base/yaml.h"
 #include "metrics/metric_rows.h"
 
@@ -128,6 +129,33 @@ static enum status read_checkpoint(struct reading *reading, const struct yaml_no
     return OK;
 }
 
+/* What a checkpoint's record did not know yet when its line was written. */
+static enum status read_copied(struct reading *reading, const struct yaml_node *map,
+                               struct error *err) {
+    static const char *const keys[] = {"copy_lag_seconds", "copy_seconds"};
+    struct journal_content *content = reading->content;
+    uint64_t index;
+    if (yaml_count(yaml_get(map, "copied"), "copied", &index, err) != OK) {
+        return ERR_USAGE;
+    }
+    if (index >= content->checkpoint_count) {
+        return yaml_error(map, err, "'copied' names a checkpoint that no line before it is about");
+    }
+    for (size_t i = 0; i < COUNT_OF(keys); i++) {
+        const struct metric_table one = {.rows = metric_find(&metric_checkpoints, keys[i]), .count = 1};
+        if (metric_read(&one, map, reading->arena, &content->checkpoints[index], err) != OK) {
+            return ERR_USAGE;
+        }
+    }
+    return OK;
+}
+
+static enum status read_later(struct reading *reading, const struct yaml_node *map,
+                              struct error *err) {
+    return yaml_get(map, "copied") != NULL ? read_copied(reading, map, err)
+                                           : read_checkpoint(reading, map, err);
+}
+
 static enum status read_line(struct reading *reading, const char *text, size_t length,
                              struct error *err) {
     char name[512];
@@ -139,7 +167,7 @@ static enum status read_line(struct reading *reading, const char *text, size_t l
     }
     if (status == OK) {
         status = reading->number == 1 ? read_first(reading, root, err)
-                                      : read_checkpoint(reading, root, err);
+                                      : read_later(reading, root, err);
     }
     arena_fini(&reading->line);
     return status;

@@ -92,6 +92,16 @@ static struct metric_value pass_limit(const struct metric_row *row, const struct
     return limit_text(&compression);
 }
 
+static struct metric_value copy_rate(const struct metric_row *row, const struct result *result,
+                                     const void *record) {
+    (void)row, (void)result;
+    const struct checkpoint_record *checkpoint = record;
+    if (checkpoint->copy_ns == RESULT_UNKNOWN || checkpoint->copy_ns == 0) {
+        return (struct metric_value){.known = false};
+    }
+    return number(ratio((double)checkpoint->bytes, (double)checkpoint->copy_ns / 1e9));
+}
+
 static struct metric_value fill(const struct metric_row *row, const struct result *result,
                                 const void *record) {
     (void)row, (void)result;
@@ -177,6 +187,14 @@ static const struct metric_row checkpoint_rows[] = {
     {"blocked_seconds", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, blocked_ns),
      .help = "of --mode async: ranks were ready for the next checkpoint and this one was still being "
              "written or committed"},
+    {"copy_wait_seconds", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, copy_wait_ns),
+     .help = "of --drain-to: ranks waited before it, because an earlier one was still to be copied"},
+    {"copy_lag_seconds", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, copy_lag_ns),
+     .help = "of --drain-to: from its commit in --dir to its commit there"},
+    {"copy_seconds", NULL, 0, METRIC_NS, METRIC_LOWER, RECORDED(checkpoint_record, copy_ns),
+     .help = "of --drain-to: from the first file's opening to the last one's fsync"},
+    {"copy_bytes_per_second", NULL, 0, METRIC_RATE, METRIC_HIGHER, .compute = copy_rate,
+     .help = "bytes over copy_seconds"},
     {"used_bytes", NULL, 0, METRIC_BYTES, METRIC_NEITHER, RECORDED(checkpoint_record, used_bytes),
      .help = "in use on the file system after it"},
     {"total_bytes", NULL, 0, METRIC_BYTES, METRIC_NEITHER, RECORDED(checkpoint_record, total_bytes),
@@ -236,6 +254,15 @@ static const struct metric_row pass_rows[] = {
     {"blocked_mean_seconds", NULL, 0, METRIC_SECONDS, METRIC_LOWER,
      RECORDED(pass_record, blocked_seconds),
      .help = "per checkpoint, of --mode async: ranks were ready for the next one and waited for this one"},
+    {"copied", NULL, 0, METRIC_COUNT, METRIC_NEITHER, RECORDED(pass_record, copied),
+     .help = "of --drain-to: checkpoints that are complete there too; the next two are over these"},
+    {"copy_lag_mean_seconds", NULL, 0, METRIC_SECONDS, METRIC_LOWER,
+     RECORDED(pass_record, copy_lag_seconds), .help = "from a commit in --dir to that in --drain-to"},
+    {"copy_bytes_per_second", NULL, 0, METRIC_RATE, METRIC_HIGHER,
+     RECORDED(pass_record, copy_rate), .help = "bytes copied over the sum of copy_seconds"},
+    {"copy_wait_mean_seconds", NULL, 0, METRIC_SECONDS, METRIC_LOWER,
+     RECORDED(pass_record, copy_wait_seconds),
+     .help = "per checkpoint: ranks waited for an earlier one to be copied"},
     {"idle_share", NULL, 0, METRIC_SHARE, METRIC_LOWER, RECORDED(pass_record, idle_share),
      .help = "the part of their time that ranks did not compute, from each checkpoint to the next"},
     {"device_bytes", NULL, 0, METRIC_BYTES, METRIC_LOWER, RECORDED(pass_record, device_bytes),

@@ -28,6 +28,9 @@ void recorder_begin(struct recorder *recorder, uint32_t pass, uint32_t checkpoin
                                                .removal_ns = RESULT_UNKNOWN,
                                                .stall_ns = RESULT_UNKNOWN,
                                                .blocked_ns = RESULT_UNKNOWN,
+                                               .copy_wait_ns = RESULT_UNKNOWN,
+                                               .copy_lag_ns = RESULT_UNKNOWN,
+                                               .copy_ns = RESULT_UNKNOWN,
                                                .used_bytes = RESULT_UNKNOWN,
                                                .total_bytes = RESULT_UNKNOWN,
                                                .device_bytes = RESULT_UNKNOWN};

@@ -27,17 +27,20 @@ struct pass_sums {
     uint64_t rank0_ns, sync_ns;
     uint64_t stall_ns, blocked_ns; /* RESULT_UNKNOWN where one of them is */
     uint64_t waited_ns;            /* ranks did not compute */
+    uint64_t copied_bytes, copy_ns, lag_ns, lags; /* of those with a copy; with a known lag */
+    uint64_t copy_wait_ns;         /* RESULT_UNKNOWN where one of them is */
 };
 
 static uint64_t or_zero(uint64_t ns) { return ns == RESULT_UNKNOWN ? 0 : ns; }
 
 /* What ranks wait for: the copy and what holds up the next checkpoint, or else all of it. */
 static uint64_t waited_ns(const struct checkpoint_record *checkpoint) {
+    uint64_t for_copies = or_zero(checkpoint->copy_wait_ns);
     if (checkpoint->stall_ns != RESULT_UNKNOWN) {
-        return add_known(checkpoint->stall_ns, checkpoint->blocked_ns);
+        return checkpoint->stall_ns + or_zero(checkpoint->blocked_ns) + for_copies;
     }
-    return add_known(checkpoint->duration_ns,
-                     or_zero(checkpoint->commit_ns) + or_zero(checkpoint->removal_ns));
+    return checkpoint->duration_ns + or_zero(checkpoint->commit_ns) +
+           or_zero(checkpoint->removal_ns) + for_copies;
 }
 
 static void note_blocked(const struct checkpoint_record *checkpoint, struct pass_record *record) {
@@ -46,6 +49,18 @@ static void note_blocked(const struct checkpoint_record *checkpoint, struct pass
         record->blocked++;
         record->blocked_ns_max = ns > record->blocked_ns_max ? ns : record->blocked_ns_max;
     }
+}
+
+static void add_copy(const struct checkpoint_record *checkpoint, struct pass_record *record,
+                     struct pass_sums *sums) {
+    if (checkpoint->copy_ns == RESULT_UNKNOWN) {
+        return;
+    }
+    record->copied++;
+    sums->copied_bytes += checkpoint->bytes;
+    sums->copy_ns += checkpoint->copy_ns;
+    sums->lag_ns += or_zero(checkpoint->copy_lag_ns);
+    sums->lags += checkpoint->copy_lag_ns != RESULT_UNKNOWN;
 }
 
 static void add_up(const struct result *result, struct pass_record *record,
@@ -71,7 +86,9 @@ static void add_up(const struct result *result, struct pass_record *record,
         sums->sync_ns += checkpoint->sync_ns_sum;
         sums->stall_ns = add_known(sums->stall_ns, checkpoint->stall_ns);
         sums->blocked_ns = add_known(sums->blocked_ns, checkpoint->blocked_ns);
-        sums->waited_ns = add_known(sums->waited_ns, waited_ns(checkpoint));
+        sums->waited_ns += waited_ns(checkpoint);
+        sums->copy_wait_ns = add_known(sums->copy_wait_ns, checkpoint->copy_wait_ns);
+        add_copy(checkpoint, record, sums);
         note_blocked(checkpoint, record);
     }
 }
@@ -112,7 +129,7 @@ static double known_seconds(uint64_t ns) { return ns == RESULT_UNKNOWN ? NAN : s
 /* Without an interval ranks of a synchronous run do nothing else, and the share says nothing. */
 static double idle_share(const struct result *result, const struct pass_record *record,
                          const struct pass_sums *sums) {
-    double waited = known_seconds(sums->waited_ns);
+    double waited = seconds(sums->waited_ns);
     double computed = seconds(result->plan.interval_ns) * record->checkpoints;
     bool told = result->plan.interval_ns > 0 || sums->stall_ns != RESULT_UNKNOWN;
     return told ? share(waited, waited + computed) : NAN;
@@ -130,6 +147,9 @@ static void describe(const struct result *result, uint32_t pass, struct pass_rec
                                    .sync_share = NAN,
                                    .stall_seconds = NAN,
                                    .blocked_seconds = NAN,
+                                   .copy_lag_seconds = NAN,
+                                   .copy_rate = NAN,
+                                   .copy_wait_seconds = NAN,
                                    .idle_share = NAN};
     add_up(result, record, &sums);
     if (record->checkpoints == 0) {
@@ -144,6 +164,10 @@ static void describe(const struct result *result, uint32_t pass, struct pass_rec
     record->sync_share = share((double)sums.sync_ns, (double)record->rank_ns_sum);
     record->stall_seconds = known_seconds(sums.stall_ns) / record->checkpoints;
     record->blocked_seconds = known_seconds(sums.blocked_ns) / record->checkpoints;
+    record->copied = sums.copy_wait_ns == RESULT_UNKNOWN ? RESULT_UNKNOWN : record->copied;
+    record->copy_wait_seconds = known_seconds(sums.copy_wait_ns) / record->checkpoints;
+    record->copy_lag_seconds = share(seconds(sums.lag_ns), (double)sums.lags);
+    record->copy_rate = share((double)sums.copied_bytes, seconds(sums.copy_ns));
     record->idle_share = idle_share(result, record, &sums);
 }
 
@@ -187,7 +211,10 @@ struct checkpoint_record *result_add_checkpoint(struct result *result) {
     struct checkpoint_record *record = &result->checkpoints[result->checkpoint_count++];
     *record = (struct checkpoint_record){.removal_ns = RESULT_UNKNOWN,
                                           .stall_ns = RESULT_UNKNOWN,
-                                          .blocked_ns = RESULT_UNKNOWN};
+                                          .blocked_ns = RESULT_UNKNOWN,
+                                          .copy_wait_ns = RESULT_UNKNOWN,
+                                          .copy_lag_ns = RESULT_UNKNOWN,
+                                          .copy_ns = RESULT_UNKNOWN};
     return record;
 }
 

@@ -49,6 +49,10 @@ struct checkpoint_record {
     /* Of a checkpoint that was copied into memory first, else RESULT_UNKNOWN: */
     uint64_t stall_ns;   /* barrier to the slowest rank's last copy */
     uint64_t blocked_ns; /* ranks were ready for the next one, this one was not done and committed */
+    /* Where it was copied to a second folder, else RESULT_UNKNOWN: */
+    uint64_t copy_wait_ns; /* ranks waited before it, since an earlier one was still to be copied */
+    uint64_t copy_lag_ns;  /* from its commit in the first folder to that in the second */
+    uint64_t copy_ns;      /* from the first byte that was read to the last one's fsync */
     uint64_t used_bytes, total_bytes; /* of the file system after it, or RESULT_UNKNOWN */
     uint64_t device_bytes;            /* the block device counted as written, or RESULT_UNKNOWN */
     const char *note;                 /* NULL, or why it is not complete: file, offset, errno */
@@ -95,6 +99,8 @@ struct result_plan {
     uint64_t run_bytes;                    /* estimate of all passes */
     const char *mode;                      /* "sync", "async", ... */
     uint64_t interval_ns;                  /* that ranks compute between two checkpoints */
+    const char *drain_to;                  /* folder that checkpoints are copied to, or NULL */
+    uint64_t drain_ranks;                  /* by so many copiers */
     uint64_t snapshot_bytes;               /* host memory for copies of a checkpoint; 0: none */
     uint64_t memory_bytes;                 /* promised limit */
     const char *codec;                     /* "zstd:3"; NULL: nothing is compressed */
@@ -134,6 +140,8 @@ struct pass_record {
     double drift;            /* last quarter's mean / first quarter's mean - 1 */
     double sync_share;       /* sum of sync_ns_sum / sum of rank_ns_sum */
     double stall_seconds, blocked_seconds; /* means; NAN where nothing was copied into memory */
+    uint64_t copied;         /* that are in the second folder too; RESULT_UNKNOWN without one */
+    double copy_lag_seconds, copy_rate, copy_wait_seconds; /* of those; NAN without a second folder */
     double idle_share;       /* of the time from one barrier to the next: ranks did not compute */
     uint64_t blocked_ns_max;
     uint32_t blocked;        /* checkpoints that held up the next one */

@@ -58,6 +58,8 @@ static void write_plan(const struct result_plan *plan, struct json *json) {
     json_count(json, "run_bytes", plan->run_bytes);
     json_text(json, "mode", plan->mode);
     json_seconds(json, "interval_seconds", plan->interval_ns);
+    json_text(json, "drain_to", plan->drain_to);
+    json_count(json, "drain_ranks", plan->drain_ranks);
     json_count(json, "snapshot_bytes", plan->snapshot_bytes);
     json_count(json, "memory_bytes", plan->memory_bytes);
     json_number(json, "payload_bytes_per_second", plan->payload_bytes_per_second);

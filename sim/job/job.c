@@ -4,20 +4,14 @@
 #include "base/units.h"
 #include "sim/job/commit.h"
 #include "sim/job/rank_writer.h"
+#include "sim/job/one_checkpoint.h"
 #include "sim/job/ranks.h"
+#include "sim/job/tier_copy.h"
 
 #include <errno.h>
 #include <string.h>
 
 enum { WAIT_NS = 100 * 1000 * 1000, TICK_NS = 200 * 1000 * 1000 };
-
-/* How a step of the run ended. */
-enum step {
-    STEP_DONE,
-    STEP_FULL,  /* the target is full: the pass ends */
-    STEP_STOP,  /* asked to stop */
-    STEP_ERROR, /* an I/O error or a failing observer ends the run; job->error says which */
-};
 
 void job_init(struct job *job) {
     const struct shards *shards = job->shards;
@@ -36,12 +30,18 @@ void job_init(struct job *job) {
         job->writers[rank].snapshot = job->snapshots != NULL ? &job->snapshots[rank] : NULL;
     }
     job->local.keep = job->config->keep;
+    if (job->config->drain_ranks > 0) {
+        job->copy = tier_copy_new(job);
+    }
     job->pass = job->slot = job->serial = 1;
     job->doing = "starting";
 }
 
 void job_fini(struct job *job) {
     tier_fini(&job->local);
+    if (job->copy != NULL) {
+        tier_copy_fini(job->copy);
+    }
 }
 
 bool job_is_full(int error) {
@@ -95,27 +95,43 @@ void job_tick(struct job *job) {
     job->observer.tick(job->observer.context, &progress);
 }
 
-/* Waits for one completion and gives it to whoever submitted it: at any moment there may be the
- * requests of ranks, one of the job itself and a pause under way. */
-static void take_one(struct job *job) {
+void job_take(struct job *job) {
     struct io_request *request = engine_wait(job->engine, WAIT_NS);
     if (request == &job->control) {
         job->controlling = false;
     } else if (request == &job->pause) {
         job->pausing = false;
+    } else if (request != NULL && request->rank >= job->shards->ranks) {
+        tier_copy_take(job->copy, request);
     } else if (request != NULL) {
         ranks_take(job, request);
     }
     job_tick(job);
 }
 
+void job_attend(struct job *job) {
+    if (job->copy != NULL) {
+        tier_copy_attend(job->copy);
+    }
+}
+
+void job_wait(struct job *job) {
+    job_take(job);
+    job_attend(job);
+}
+
 int job_control(struct job *job, struct tier *tier) {
     struct io_request *request = &job->control;
     request->rank = tier->rank;
+    request->tier = tier->number;
+    if (request->file != NULL) {
+        request->file->tier = tier->number;
+    }
+    CHECK(!job->controlling);
     job->controlling = true;
     engine_submit(job->engine, request);
     while (job->controlling) {
-        take_one(job);
+        job_take(job);
     }
     if (request->error != 0 && !(request->op == IO_REMOVE && request->error == ENOENT)) {
         failure_note(&tier->failure, request);
@@ -123,7 +139,7 @@ int job_control(struct job *job, struct tier *tier) {
     return request->error;
 }
 
-static void look_at_space(struct job *job) {
+void job_look_at_space(struct job *job) {
     uint64_t free_bytes = 0;
     if (job->engine->ops->space(job->engine, &free_bytes, &job->total_bytes) == 0) {
         job->used_bytes = job->total_bytes - free_bytes;
@@ -153,163 +169,89 @@ static bool pass_goes_on(struct job *job) {
     if (job->pass > 1) {
         return job->slot <= job->slots;
     }
-    look_at_space(job);
+    job_look_at_space(job);
     return (limit == 0 || job->slot <= limit) &&
            (tier_holds(&job->local, job->slot) ||
             room_for_checkpoints(job) >= fill_checkpoint_bytes(job->shards));
 }
 
-static void begin_computing(struct job *job) {
-    uint64_t now = engine_now(job->engine);
-    if (__builtin_add_overflow(now, job->config->interval_ns, &job->compute_end_ns)) {
-        job->compute_end_ns = UINT64_MAX;
-    }
-    if (job->config->interval_ns > 0) {
-        job->pause = (struct io_request){.op = IO_PAUSE, .pause_ns = job->config->interval_ns};
-        job->pausing = true;
-        engine_submit(job->engine, &job->pause);
-    }
-}
-
-static enum step end_computing(struct job *job, bool at_once) {
-    job->doing = "computing";
-    while (job->pausing) {
-        if (at_once || job_stopping(job)) {
-            engine_cancel_pauses(job->engine);
-        }
-        take_one(job);
-    }
-    return job_stopping(job) ? STEP_STOP : STEP_DONE;
-}
-
-/* All ranks write their shares; returns when the last one is done. Once all have a snapshot they
- * compute while it is written. */
-static void write_ranks(struct job *job) {
-    job->doing = job->snapshots != NULL ? "copying" : "writing";
-    ranks_start(job);
-    while (job->snapshots_left > 0) {
-        take_one(job);
-    }
-    if (job->snapshots != NULL && !job_broken(job)) {
-        begin_computing(job);
-    }
-    job->doing = "writing";
-    while (job->ranks_left > 0) {
-        take_one(job);
-    }
-}
-
-static enum step step_of_failure(const struct job *job) {
-    if (job->local.failure.error == 0) {
-        return job_stopping(job) ? STEP_STOP : STEP_DONE;
-    }
-    return job_is_full(job->local.failure.error) && !job->local.failure.short_write ? STEP_FULL : STEP_ERROR;
-}
-
-/* What a checkpoint cost the ranks. */
-static void record_waiting(const struct job *job, enum step step,
-                           struct checkpoint_record *record) {
-    uint64_t now = engine_now(job->engine);
-    if (job->snapshots != NULL && step == STEP_DONE) {
-        record->stall_ns = job->snapshot_end_ns - job->checkpoint_start_ns;
-        record->blocked_ns = now > job->compute_end_ns ? now - job->compute_end_ns : 0;
-    }
-}
-
-/* Of a checkpoint, after its last rank's end. */
-struct after_times {
-    uint64_t commit_ns, removal_ns; /* RESULT_UNKNOWN: nothing is ever removed */
-};
-
-static enum status record_checkpoint(struct job *job, enum step step,
-                                     const struct after_times *after, struct error *err) {
-    char note[512];
-    failure_text(&job->local.failure, note, sizeof note);
-    const char *why = step == STEP_DONE ? NULL : step == STEP_STOP ? "interrupted" : note;
-    struct checkpoint_record *record = recorder_end(job->recorder, step == STEP_DONE, why);
-    look_at_space(job);
-    record_waiting(job, step, record);
-    record->start_ns += job->earlier_ns;
-    record->commit_ns = after->commit_ns;
-    record->removal_ns = after->removal_ns;
-    record->used_bytes = job->used_bytes;
-    record->total_bytes = job->total_bytes;
-    record->device_bytes = RESULT_UNKNOWN;
-    if (job->observer.checkpoint == NULL) {
-        return OK;
-    }
-    bool settled = step == STEP_DONE || step == STEP_FULL;
-    return job->observer.checkpoint(job->observer.context, record, settled, err);
-}
-
-/* Complete checkpoints that need not stay; ranks wait for it. */
-static uint64_t retire(struct job *job) {
-    if (job->local.keep.last == 0) {
-        return RESULT_UNKNOWN;
-    }
-    uint64_t start_ns = engine_now(job->engine);
-    job->doing = "removing";
-    commit_retire(job, &job->local, UINT64_MAX);
-    return engine_now(job->engine) - start_ns;
-}
-
-/* From the barrier to the commit, or to the removal of what broke; the times of what comes after the
- * last rank's end go into the record. */
-static enum step write_checkpoint(struct job *job, struct after_times *after) {
-    const struct checkpoint checkpoint = {job->slot, job->serial, job->sums, job->stored_bytes,
-                                          job->marker_crcs};
-    job->local.failure = (struct failure){0};
-    job->doing = "preparing";
-    int error = commit_invalidate(job, &job->local, &checkpoint);
-    job->checkpoint_start_ns = engine_now(job->engine);
-    recorder_begin(job->recorder, (uint32_t)job->pass, (uint32_t)job->slot,
-                   job->checkpoint_start_ns);
-    uint64_t end_ns = job->checkpoint_start_ns;
-    if (error == 0) {
-        write_ranks(job);
-        end_ns = engine_now(job->engine);
-    }
-    enum step step = step_of_failure(job);
-    if (step == STEP_DONE) {
-        job->doing = "committing";
-        error = commit_complete(job, &job->local, &checkpoint);
-        step = error != 0 ? step_of_failure(job) : STEP_DONE;
-    }
-    after->commit_ns = engine_now(job->engine) - end_ns;
-    after->removal_ns = step == STEP_DONE ? retire(job) : RESULT_UNKNOWN;
-    if (step != STEP_DONE) {
-        struct failure first = job->local.failure;
-        job->doing = "removing";
-        /* What cannot be removed is reported at the end. */
-        commit_remove_slot(job, &job->local, job->slot);
-        job->local.failure = first;
-    }
-    return step;
-}
-
-/* One checkpoint; a broken one is removed before it is recorded. */
-static enum step run_checkpoint(struct job *job, struct error *err) {
-    struct after_times after;
-    enum step step = write_checkpoint(job, &after);
-    if (record_checkpoint(job, step, &after, err) != OK) {
+/* How copying to the second folder stands: something that failed there ends the run, no room the pass. */
+static enum step step_of_copy(struct job *job, struct error *err) {
+    struct tier_copy *copy = job->copy;
+    struct failure *failure = &copy->tier.failure;
+    if (copy->observer.status != OK) {
+        *err = copy->observer;
         return STEP_ERROR;
     }
-    if (step == STEP_DONE && job->local.failure.error != 0) {
-        step = STEP_ERROR; /* it is complete, but an older one could not be removed */
+    if (failure->error == 0 || copy->running) {
+        return job_stopping(job) ? STEP_STOP : STEP_DONE;
     }
-    if (step == STEP_ERROR) {
-        char text[512];
-        failure_text(&job->local.failure, text, sizeof text);
-        error_set(err, ERR_FAILED, "pass %llu, checkpoint %llu: %s",
-                  (unsigned long long)job->pass, (unsigned long long)job->slot, text);
+    if (job_is_full(failure->error) && !failure->short_write) {
+        job->slot = job->drain_filled = copy->failed_slot; /* as if this pass had ended there */
+        copy->count = 0;
+        *failure = (struct failure){0};
+        return STEP_FULL;
     }
-    job->serial++;
-    return step;
+    char text[512];
+    error_set(err, ERR_FAILED, "copying checkpoint %llu to the folder of --drain-to: %s",
+              (unsigned long long)copy->failed_slot, failure_text(failure, text, sizeof text));
+    return STEP_ERROR;
 }
 
-static int remove_all(struct job *job) {
+/* Removing what need not stay failed, apart from any checkpoint. */
+static enum step local_error(struct job *job, struct error *err) {
+    char text[512];
+    error_set(err, ERR_FAILED, "removing what is not kept: %s",
+              failure_text(&job->local.failure, text, sizeof text));
+    return STEP_ERROR;
+}
+
+/* Before a checkpoint: until nothing that is still to be copied is in its way. */
+static enum step wait_for_copies(struct job *job, struct error *err) {
+    job->copy_wait_ns = RESULT_UNKNOWN;
+    if (job->copy == NULL) {
+        return STEP_DONE;
+    }
+    uint64_t start_ns = engine_now(job->engine);
+    job->doing = "waiting for copies";
+    job->local.failure = (struct failure){0};
+    while (!job_stopping(job) && tier_copy_must_wait(job->copy, job->slot)) {
+        job_wait(job);
+    }
+    job->copy_wait_ns = engine_now(job->engine) - start_ns;
+    return job->local.failure.error != 0 ? local_error(job, err) : step_of_copy(job, err);
+}
+
+/* Until all that is complete locally is in the second folder too, or cannot be. */
+static enum step finish_copies(struct job *job, struct error *err) {
+    if (job->copy == NULL) {
+        return STEP_DONE;
+    }
+    job->doing = "copying to the second folder";
+    job->local.failure = (struct failure){0};
+    job_attend(job);
+    while (tier_copy_is_busy(job->copy)) {
+        job_wait(job);
+    }
+    enum step step = step_of_copy(job, err);
+    /* What had to stay for its copy may go now. */
+    return step == STEP_DONE && commit_retire(job, &job->local, UINT64_MAX) != 0
+               ? local_error(job, err)
+               : step;
+}
+
+/* Of both folders; the failure that is noted is in one of the tiers. */
+static const struct failure *remove_all(struct job *job) {
     job->doing = "removing";
-    return commit_remove_all(job, &job->local);
+    job->local.failure = (struct failure){0};
+    if (commit_remove_all(job, &job->local) != 0) {
+        return &job->local.failure;
+    }
+    if (job->copy == NULL) {
+        return NULL;
+    }
+    job->copy->tier.failure = (struct failure){0};
+    return commit_remove_all(job, &job->copy->tier) != 0 ? &job->copy->tier.failure : NULL;
 }
 
 static bool run_has_more(struct job *job) {
@@ -327,18 +269,29 @@ static enum step pause_between(struct job *job) {
     return more ? step : STEP_DONE;
 }
 
+static enum step prepare_pass(struct job *job, struct error *err) {
+    if (job->pass == 1 || job->slot > 1 || job->config->reuse != JOB_DELETE) {
+        return STEP_DONE;
+    }
+    enum step step = finish_copies(job, err);
+    const struct failure *failure = step == STEP_DONE ? remove_all(job) : NULL;
+    if (failure != NULL) {
+        char text[512];
+        error_set(err, ERR_FAILED, "before pass %llu: %s", (unsigned long long)job->pass,
+                  failure_text(failure, text, sizeof text));
+        return STEP_ERROR;
+    }
+    return step;
+}
+
 static enum step run_pass(struct job *job, struct error *err) {
-    if (job->pass > 1 && job->slot == 1 && job->config->reuse == JOB_DELETE) {
-        job->local.failure = (struct failure){0};
-        if (remove_all(job) != 0) {
-            char text[512];
-            failure_text(&job->local.failure, text, sizeof text);
-            error_set(err, ERR_FAILED, "before pass %llu: %s", (unsigned long long)job->pass, text);
-            return STEP_ERROR;
-        }
+    enum step prepared = prepare_pass(job, err);
+    if (prepared != STEP_DONE) {
+        return prepared;
     }
     while (pass_goes_on(job)) {
-        enum step step = run_checkpoint(job, err);
+        enum step step = wait_for_copies(job, err);
+        step = step == STEP_DONE ? run_checkpoint(job, err) : step;
         if (step == STEP_FULL && job->pass == 1) {
             job->slots = job->slot - 1;
         }
@@ -387,6 +340,12 @@ static void set_outcome(struct job *job, enum step step, const struct error *err
         result->outcome_text = arena_printf(
             result->arena, "interrupted in pass %llu at checkpoint %llu; what was unfinished is removed",
             (unsigned long long)job->pass, (unsigned long long)job->slot);
+    } else if (job->drain_filled > 0) {
+        result->outcome = RESULT_DRIVE_FULL;
+        result->outcome_text = arena_printf(
+            result->arena, "a pass ended because the folder of --drain-to was full: checkpoint %llu, "
+            "which is complete in --dir, could not be copied there and was removed from it",
+            (unsigned long long)job->drain_filled);
     } else if (job->drive_filled || step == STEP_FULL) {
         result->outcome = RESULT_DRIVE_FULL;
         result->outcome_text = "a pass ended because the drive was full earlier than computed; an "
@@ -399,7 +358,12 @@ static void set_outcome(struct job *job, enum step step, const struct error *err
 
 enum status job_run(struct job *job, struct error *err) {
     struct error own = {0};
-    enum step step = run_passes(job, &own);
+    struct error drain = {0};
+    enum step step = run_passes(job, &own), copied = finish_copies(job, &drain);
+    if (copied != STEP_DONE && (step == STEP_DONE || step == STEP_FULL)) {
+        step = copied;
+        own = drain;
+    }
     set_outcome(job, step, &own);
     enum status status = OK;
     if (step == STEP_ERROR) {
@@ -409,13 +373,13 @@ enum status job_run(struct job *job, struct error *err) {
 }
 
 enum status job_remove_files(struct job *job, struct error *err) {
-    job->local.failure = (struct failure){0};
-    if (remove_all(job) == 0) {
+    const struct failure *failure = remove_all(job);
+    if (failure == NULL) {
         return OK;
     }
     char text[512];
-    failure_text(&job->local.failure, text, sizeof text);
-    return error_set(err, ERR_FAILED, "removing the files at the end: %s", text);
+    return error_set(err, ERR_FAILED, "removing the files at the end: %s",
+                     failure_text(failure, text, sizeof text));
 }
 
 void job_resume(struct job *job, const struct checkpoint_record *record, uint64_t first_pass,

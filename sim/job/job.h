@@ -26,11 +26,13 @@
  * In JOB_ASYNC ranks copy their state into memory at the barrier (snapshot) and the pause begins
  * there: they compute while the copies are written and committed. The next checkpoint waits for both.
  *
+ * With a second folder (tier_copy) checkpoints are committed locally first and copied in the background.
+ *
  * A slot is the set of file names of the n-th checkpoint of a pass; every pass uses the same slots.
  * All of this runs on one thread; the engine's threads are behind its contract. */
 
 enum job_reuse { JOB_TRUNCATE, JOB_OVERWRITE, JOB_DELETE };
-enum job_mode { JOB_SYNC, JOB_ASYNC };
+enum job_mode { JOB_SYNC, JOB_ASYNC, JOB_TIERED /* locally as JOB_SYNC */ };
 enum job_fsync { JOB_FSYNC_NONE, JOB_FSYNC_FILE, JOB_FSYNC_CHECKPOINT };
 
 struct job_config {
@@ -43,6 +45,8 @@ struct job_config {
     int reuse;                     /* enum job_reuse: what happens to last pass's files */
     int fsync;                     /* enum job_fsync */
     struct retention keep;         /* complete checkpoints that stay */
+    uint64_t drain_ranks;          /* copiers to the second folder; 0: there is none */
+    struct retention drain_keep;   /* complete checkpoints that stay there */
     bool commit;                   /* manifests and latest; without them plain files only */
 };
 
@@ -66,6 +70,9 @@ struct job_observer {
      * the run: what cannot be journalled must not be claimed. */
     enum status (*checkpoint)(void *context, struct checkpoint_record *record, bool settled,
                               struct error *err);
+    /* The checkpoint of an earlier record, which now says so, is complete in the second folder. */
+    enum status (*copied)(void *context, const struct checkpoint_record *record, uint64_t index,
+                          struct error *err);
 };
 
 /* What a manifest tells of. */
@@ -79,6 +86,7 @@ struct checkpoint {
 struct rank_writer;
 struct snapshot;
 struct snapshot_plan;
+struct tier_copy;
 
 struct job {
     /* Given: */
@@ -93,6 +101,7 @@ struct job {
     uint64_t setting_count;
     const struct snapshot_plan *snapshot_plan; /* JOB_ASYNC alone */
     const struct buffer_pool *snapshot_pool;   /* its memory; NULL: counted but not there */
+    const struct buffer_pool *drain_pool;      /* queue depth chunks for each copier */
     uint64_t planned_slots;       /* computed to fit a pass before the run; 0: not computed */
     const volatile sig_atomic_t *stop; /* set by a signal: finish soon */
     struct job_observer observer;
@@ -105,6 +114,9 @@ struct job {
     uint64_t pass, slot, serial;  /* from 1; serial counts checkpoints over the run */
     uint64_t slots;               /* slots written in pass 1; later passes use the same */
     struct tier local;            /* the folder that ranks write to */
+    struct tier_copy *copy;       /* to a second folder, or NULL */
+    uint64_t copy_wait_ns;        /* that the checkpoint under way waited for it, or RESULT_UNKNOWN */
+    uint64_t drain_filled;        /* the slot that the second folder had no room for; 0: none */
     uint64_t checkpoint_start_ns, last_tick_ns;
     uint64_t earlier_ns;          /* what an earlier process of this run took; 0: there was none */
     uint64_t used_bytes, total_bytes;
@@ -159,6 +171,14 @@ bool job_broken(const struct job *job);
 void job_begin_file(const struct job *job, uint32_t rank, uint64_t index, struct format_crc *crcs,
                     struct shard_file *shard, struct io_file *file);
 void job_tick(struct job *job);
+/* Waits for one completion and gives it to whoever submitted it: at any moment there may be requests of
+ * ranks and copiers, one of the job itself and a pause under way. */
+void job_take(struct job *job);
+/* Where copies to the second folder wait for the job: does what is due. */
+void job_attend(struct job *job);
+/* Both; while no request of the job itself is under way. */
+void job_wait(struct job *job);
+void job_look_at_space(struct job *job);
 /* ENOSPC or EDQUOT: the target is full, which is an outcome. */
 bool job_is_full(int error);
 

@@ -3,7 +3,8 @@
 
 /* An engine in memory for tests of the job: a table of files, a clock that each request moves by its
  * rank's own cost, a log of all requests, and an error to be given at the n-th write or copy. What is
- * copied into memory is a mark that says whose content it is; a write from memory looks for it. */
+ * copied or read into memory is a mark that says whose content it is; a write from memory looks for it.
+ * Paths of the second folder are those of another drive. */
 
 #include "io/engine.h"
 
@@ -16,7 +17,8 @@ enum { FAKE_FILES = 4096, FAKE_LOG = 200000, FAKE_PENDING = 1024 };
 
 struct fake_file {
     char path[200];
-    uint64_t size;
+    uint8_t tier;
+    uint64_t size, stream; /* stream: whose content it is; 0: text */
 };
 
 struct fake_event {
@@ -25,6 +27,8 @@ struct fake_event {
     char path[200];
     uint64_t offset, length, begin_ns, end_ns;
     bool plain, check, literal;
+    uint8_t tier;
+    enum io_mode mode;
     int error;
 };
 
@@ -41,6 +45,9 @@ struct fake_engine {
     uint64_t clock_ns, capacity_bytes, hidden_limit_bytes;
     uint64_t writes, fail_write;   /* the fail_write-th payload write (from 1) fails with fail_errno */
     uint64_t copies, fail_copy;    /* the same of copies */
+    uint64_t drain_writes, fail_drain_write; /* of the second folder */
+    uint64_t drain_limit_bytes;
+    uint64_t drain_cost_ns;        /* of a request of the second folder, beside the rank's own */
     const char *fail_remove;       /* and removals of paths that hold this word */
     int fail_errno;
     volatile sig_atomic_t *stop;   /* set when stop_write writes were done */
@@ -48,36 +55,44 @@ struct fake_engine {
     uint64_t reads, fail_read, stop_read; /* the same of reads, with fail_errno */
     uint64_t right_bytes;          /* that the failing read counts before what is wrong */
     uint64_t resident_bytes;       /* what IO_COLD finds left of every file */
+    bool drain_last;               /* ranks behind drain_rank get on when nothing else is there */
+    uint32_t drain_rank;
+    bool damage_reads;             /* sums of what is read are wrong */
     bool no_sums;                  /* else a file's checksum is the number of bytes that were read */
     bool pauses_cancelled;
     bool late_copies; /* a copy ends when nothing else is under way */
 };
 
-static struct fake_file *fake_find(struct fake_engine *fake, const char *path) {
+static struct fake_file *fake_find_in(struct fake_engine *fake, uint8_t tier, const char *path) {
     for (size_t i = 0; i < fake->file_count; i++) {
-        if (strcmp(fake->files[i].path, path) == 0) {
+        if (fake->files[i].tier == tier && strcmp(fake->files[i].path, path) == 0) {
             return &fake->files[i];
         }
     }
     return NULL;
 }
 
-static uint64_t fake_used(const struct fake_engine *fake) {
+static inline struct fake_file *fake_find(struct fake_engine *fake, const char *path) {
+    return fake_find_in(fake, 0, path);
+}
+
+static uint64_t fake_used_in(const struct fake_engine *fake, uint8_t tier) {
     uint64_t used = 0;
     for (size_t i = 0; i < fake->file_count; i++) {
-        used += fake->files[i].size;
+        used += fake->files[i].tier == tier ? fake->files[i].size : 0;
     }
     return used;
 }
+
+static uint64_t fake_used(const struct fake_engine *fake) { return fake_used_in(fake, 0); }
 
 struct fake_mark {
     uint64_t stream, offset, length;
 };
 
 /* As good as a checksum: it adds up to the same however a file is cut into chunks. */
-static uint64_t fake_sum(const struct io_request *request) {
-    return request->length_bytes * (2 * request->offset + request->length_bytes) *
-           (request->file->stream | 1);
+static uint64_t fake_sum(const struct io_request *request, uint64_t stream) {
+    return request->length_bytes * (2 * request->offset + request->length_bytes) * (stream | 1);
 }
 
 /* Of a file with a table every window takes half of what it holds, in whole blocks; the tail comes
@@ -136,35 +151,55 @@ static void fake_submit(struct engine *engine, struct io_request *request) {
     }
 }
 
+static bool fake_write_fails(struct fake_engine *fake, const struct io_request *request) {
+    if (request->literal != NULL) {
+        return false;
+    }
+    if (request->file->tier != 0) {
+        return ++fake->drain_writes == fake->fail_drain_write;
+    }
+    fake->writes++;
+    if (fake->stop_write > 0 && fake->writes == fake->stop_write) {
+        *fake->stop = 1;
+    }
+    return fake->fail_write > 0 && fake->writes == fake->fail_write;
+}
+
+/* What is written is content, or what lies in memory: then a copy of somebody's content. */
+static void fake_take_content(struct fake_file *file, struct io_request *request) {
+    const struct fake_mark *mark = request->memory;
+    if (request->literal != NULL) {
+        return;
+    }
+    if (mark == NULL) {
+        request->file->sum += fake_sum(request, request->file->stream);
+        file->stream = request->file->stream;
+        return;
+    }
+    CHECK(request->file->stream == 0 || mark->stream == request->file->stream);
+    CHECK(mark->offset == request->offset && mark->length == request->length_bytes);
+    file->stream = mark->stream;
+}
+
 static int fake_write(struct fake_engine *fake, struct io_request *request) {
-    struct fake_file *file = fake_find(fake, request->file->path);
+    uint8_t tier = request->file->tier;
+    struct fake_file *file = fake_find_in(fake, tier, request->file->path);
     CHECK(file != NULL);
-    if (request->literal == NULL) {
-        fake->writes++;
-        if (fake->fail_write > 0 && fake->writes == fake->fail_write) {
-            return fake->fail_errno;
-        }
-        if (fake->stop_write > 0 && fake->writes == fake->stop_write) {
-            *fake->stop = 1;
-        }
+    if (fake_write_fails(fake, request)) {
+        return fake->fail_errno;
     }
     bool compressed = request->file->table != NULL;
     uint64_t end = compressed ? request->file->stored_bytes : request->offset + request->length_bytes;
     uint64_t grown = end > file->size ? end - file->size : 0;
-    if (fake->hidden_limit_bytes > 0 && fake_used(fake) + grown > fake->hidden_limit_bytes) {
+    uint64_t limit = tier == 0 ? fake->hidden_limit_bytes : fake->drain_limit_bytes;
+    if (limit > 0 && fake_used_in(fake, tier) + grown > limit) {
         return ENOSPC;
     }
     file->size += grown;
     request->done_bytes = request->length_bytes;
     request->stored_bytes = compressed ? fake_stored(request) : request->length_bytes;
     request->compress_ns = compressed && request->literal == NULL ? 100 : 0;
-    if (request->memory != NULL) {
-        const struct fake_mark *mark = request->memory;
-        CHECK(mark->stream == request->file->stream);
-        CHECK(mark->offset == request->offset && mark->length == request->length_bytes);
-    } else if (request->literal == NULL) {
-        request->file->sum += fake_sum(request);
-    }
+    fake_take_content(file, request);
     return 0;
 }
 
@@ -174,7 +209,7 @@ static int fake_copy(struct fake_engine *fake, struct io_request *request) {
         return fake->fail_errno;
     }
     request->done_bytes = request->length_bytes;
-    request->file->sum += fake_sum(request);
+    request->file->sum += fake_sum(request, request->file->stream);
     if (request->memory != NULL) {
         struct fake_mark mark = {request->file->stream, request->offset, request->length_bytes};
         memcpy(request->memory, &mark, sizeof mark);
@@ -195,15 +230,23 @@ static int fake_read(struct fake_engine *fake, struct io_request *request) {
     }
     request->done_bytes = request->length_bytes;
     request->payload_ns = 100;
-    request->file->sum += fake->no_sums ? 0 : request->length_bytes;
+    if (request->file->summed) {
+        const struct fake_file *file = fake_find_in(fake, request->file->tier, request->file->path);
+        struct fake_mark mark = {file->stream, request->offset, request->length_bytes};
+        request->file->sum += fake_sum(request, file->stream) + fake->damage_reads;
+        memcpy(request->memory, &mark, sizeof mark);
+    } else {
+        request->file->sum += fake->no_sums ? 0 : request->length_bytes;
+    }
     return 0;
 }
 
 static int fake_perform(struct fake_engine *fake, struct io_request *request) {
     struct fake_file *file;
+    uint8_t tier = io_request_tier(request);
     switch (request->op) {
     case IO_OPEN:
-        file = fake_find(fake, request->file->path);
+        file = fake_find_in(fake, tier, request->file->path);
         if (file == NULL &&
             (request->file->mode == IO_EXISTING || request->file->mode == IO_READING)) {
             return ENOENT;
@@ -213,7 +256,8 @@ static int fake_perform(struct fake_engine *fake, struct io_request *request) {
             CHECK(fake->file_count < FAKE_FILES);
             file = &fake->files[fake->file_count++];
             snprintf(file->path, sizeof file->path, "%s", request->file->path);
-            file->size = 0;
+            file->size = file->stream = 0;
+            file->tier = tier;
         }
         if (request->file->mode == IO_TRUNCATE) {
             file->size = 0;
@@ -224,7 +268,7 @@ static int fake_perform(struct fake_engine *fake, struct io_request *request) {
     case IO_COLD: request->done_bytes = fake->resident_bytes; return 0;
     case IO_COPY: return fake_copy(fake, request);
     case IO_REMOVE:
-        file = fake_find(fake, request->path);
+        file = fake_find_in(fake, tier, request->path);
         if (file == NULL) {
             return ENOENT;
         }
@@ -234,10 +278,11 @@ static int fake_perform(struct fake_engine *fake, struct io_request *request) {
         *file = fake->files[--fake->file_count];
         return 0;
     case IO_RENAME: {
-        file = fake_find(fake, request->path);
-        struct fake_file *old = fake_find(fake, request->new_path);
+        file = fake_find_in(fake, tier, request->path);
+        struct fake_file *old = fake_find_in(fake, tier, request->new_path);
         if (old != NULL) {
             old->size = file->size;
+            old->stream = file->stream;
             *file = fake->files[--fake->file_count];
         } else {
             snprintf(file->path, sizeof file->path, "%s", request->new_path);
@@ -268,6 +313,8 @@ static struct io_request *fake_take(struct fake_engine *fake) {
             at = i;
             break;
         }
+        bool last = fake->drain_last && fake->pending[at]->rank >= fake->drain_rank;
+        at = last && fake->pending[i]->rank < fake->drain_rank ? i : at;
     }
     struct io_request *request = fake->pending[at];
     fake->pending_count--;
@@ -291,6 +338,7 @@ static struct io_request *fake_wait(struct engine *engine, uint64_t timeout_ns) 
         uint64_t cost_ns = 1000 + 10 * (uint64_t)request->rank;
         request->begin_ns = fake->clock_ns;
         fake->clock_ns += request->op == IO_COPY ? cost_ns / 10 : cost_ns;
+        fake->clock_ns += io_request_tier(request) != 0 ? fake->drain_cost_ns : 0;
     }
     if (request->op == IO_READ || fake_is_content(request)) {
         fake->writes_pending[request->rank]--;
@@ -307,6 +355,8 @@ static struct io_request *fake_wait(struct engine *engine, uint64_t timeout_ns) 
                                  .plain = request->file != NULL && request->file->plain,
                                  .literal = request->literal != NULL,
                                  .error = request->error,
+                                 .tier = io_request_tier(request),
+                                 .mode = request->file != NULL ? request->file->mode : IO_TRUNCATE,
                                  .check = request->file != NULL && request->file->check};
     snprintf(event->path, sizeof event->path, "%s", path != NULL ? path : "");
     return request;
