@@ -44,6 +44,7 @@ struct raw_sizes {
 /* What Falcon's configs say instead of a number of norms and of key-value heads. */
 struct falcon_flags {
     bool new_decoder, multi_query, parallel, bias;
+    uint64_t norms; /* of attention and MLP side by side; zero: as the decoder has them */
 };
 
 /* Weights that a config lists one by one instead of giving a shape: a convolutional network. */
@@ -73,6 +74,7 @@ struct architecture {
     uint64_t vision_parameters; /* of the tower beside a language model, as one weight */
     bool vision_left_out;       /* the config has a tower whose sizes are not known */
     enum datatype model_datatype, optimizer_datatype;
+    enum datatype published_datatype; /* of the weights as they are published; UNSET: not said */
     struct raw_sizes raw;
     struct given_weights given;
     struct parallelism parallelism; /* what the config suggests */

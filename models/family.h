@@ -10,6 +10,8 @@
 /* What all models of one architecture family share and a config does not say. To add a family: one
  * row in family.c, and an entry with its published parameter count in tests/golden. */
 
+enum { FAMILY_NEEDS = 4 };
+
 struct family {
     const char *name;        /* the value of Hugging Face's model_type */
     uint8_t norms;           /* per layer, of `hidden` elements */
@@ -33,10 +35,14 @@ struct family {
     /* How Hugging Face's files hold them. */
     enum name_table names;
     bool qkv_together, gate_together;
-    bool transposed;      /* a weight is [in, out] */
+    bool transposed;      /* weights of attention and MLP are [in, out] */
     bool experts_stacked; /* all experts of a layer in one tensor */
     /* Where a config leaves a size out because it is the default; zero: it must be there. */
     uint32_t vocab, heads, kv_heads, head_dim;
+    /* What a Hugging Face config must say: where it is silent the modelling code takes the numbers
+     * of one published model, and they would be guessed here. */
+    const char *experts; /* the key that counts the experts; NULL: a dense family */
+    const char *needs[FAMILY_NEEDS];
 };
 
 /* Ends with a row of NULL. */

@@ -74,6 +74,7 @@ struct layout {
     bool even_stages;      /* layers must divide among pipeline stages */
     bool tied_copy;        /* the copy of a tied embedding is written by the last stage */
     bool gathers;          /* the model is put together again: tp, pp and ep are 1 */
+    bool as_published;     /* weights are of the type that the config says they are published in */
     enum weight_style style, style_split; /* the latter where tp, pp or ep are above 1 */
     enum datatype model_datatype;         /* where nobody says otherwise; UNSET: the config's */
     /* --vocab-divisible-by of the framework, and where tp or pp are above 1; 0: no padding. */
@@ -95,9 +96,9 @@ struct layout {
     void (*tensor)(const struct plan *plan, uint32_t rank, uint64_t index, uint64_t nth,
                    struct tensor *tensor);
 
-    /* What a rank holds while it trains, whoever of the ranks that hold it writes it, under the names
-     * that the files have. NULL where a file's tensors do not say which part of which whole they are:
-     * cannot_reshard then says why another parallelism cannot read them. */
+    /* What a rank holds while it trains, whoever of the ranks that hold it writes it, under the
+     * names that the files have. NULL where a file's tensors do not say which part of which whole
+     * they are: cannot_reshard then says why another parallelism cannot read them. */
     uint64_t (*held)(const struct plan *plan, uint32_t rank);
     void (*held_tensor)(const struct plan *plan, uint32_t rank, uint64_t nth,
                         struct tensor *tensor);

@@ -173,6 +173,7 @@ const struct layout layout_hf = {
     .optimizers = 1U << OPTIMIZER_NONE,
     .zero_most = 3,
     .gathers = true,
+    .as_published = true,
     .style = STYLE_HUGGING_FACE,
     .style_split = STYLE_HUGGING_FACE,
     .prepare = prepare,

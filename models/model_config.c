@@ -7,6 +7,7 @@
 #include "base/configs.h"
 #include "models/config_keys.h"
 #include "models/given.h"
+#include "models/hf_rules.h"
 #include "models/vision.h"
 
 #include <string.h>
@@ -70,6 +71,8 @@ static const struct config_key falcon_keys[] = {
     {"multi_query", KEY_BOOL, FIELD(falcon.multi_query), 0, 0},
     {"parallel_attn", KEY_BOOL, FIELD(falcon.parallel), 0, 0},
     {"bias", KEY_BOOL, FIELD(falcon.bias), 0, 0},
+    COUNT("num_ln_in_parallel_attn", falcon.norms, 1, 2),
+    COUNT("n_head_kv", kv_heads, 1, HEADS_LIMIT),
 };
 
 static const struct config_key own_keys[] = {
@@ -177,7 +180,10 @@ static void fill_defaults(struct architecture *model) {
     }
     if (family->parallel) {
         const struct falcon_flags *falcon = &model->falcon;
-        model->norms = falcon->new_decoder || !falcon->parallel ? 2 : 1;
+        model->norms = !falcon->parallel     ? 2
+                       : falcon->norms > 0   ? falcon->norms
+                       : falcon->new_decoder ? 2
+                                             : 1;
         model->kv_heads = falcon->new_decoder ? model->kv_heads : falcon->multi_query ? 1 : 0;
         model->attention_bias = model->mlp_bias = falcon->bias;
     }
@@ -223,29 +229,6 @@ static enum status finish(const struct yaml_node *root, struct architecture *mod
     }
     enum status status = model->family->image ? check_image(root, model, err) : OK;
     return status == OK ? check_attention(root, model, err) : status;
-}
-
-/* Variants inside a family whose weights are others than the family's; a wrong count would be worse
- * than none. */
-static enum status refuse_variants(const struct yaml_node *root, const struct architecture *model,
-                                   struct error *err) {
-    const struct yaml_node *dense = yaml_get(root, "mlp_only_layers");
-    if (dense != NULL && dense->count > 0) {
-        return yaml_error(dense, err,
-                          "'mlp_only_layers' must be empty; 'decoder_sparse_step' is "
-                          "understood");
-    }
-    const struct yaml_node *width = yaml_get(root, "word_embed_proj_dim");
-    uint64_t projected = model->hidden;
-    if (!yaml_is_null(width) && yaml_count(width, "word_embed_proj_dim", &projected, err) != OK) {
-        return ERR_USAGE;
-    }
-    if (projected != model->hidden) {
-        return yaml_error(width, err,
-                          "'word_embed_proj_dim' is %llu; only 'hidden_size' %llu is understood",
-                          (unsigned long long)projected, (unsigned long long)model->hidden);
-    }
-    return OK;
 }
 
 /* ZeRO stage 1 is what Megatron's and DeepSpeed's users run; DLIO's own default is in its reader.
@@ -296,10 +279,14 @@ static void count_labels(const struct yaml_node *root, struct architecture *mode
 enum status model_config_read_hugging_face(const struct yaml_node *root, struct architecture *model,
                                            struct error *err) {
     const struct yaml_node *outer = root, *text = yaml_get(root, "text_config");
-    if (text != NULL && text->kind == YAML_MAP && yaml_get(root, "hidden_size") == NULL) {
+    enum status status = hf_rules_sections(root, err);
+    if (status != OK) {
+        return status;
+    }
+    if (!yaml_is_null(text) && yaml_get(root, "hidden_size") == NULL) {
         root = text; /* a model of text and images */
     }
-    enum status status = begin(root, "model_type", model, err);
+    status = begin(root, "model_type", model, err);
     if (status != OK) {
         return status;
     }
@@ -309,7 +296,10 @@ enum status model_config_read_hugging_face(const struct yaml_node *root, struct 
         count_labels(root, model);
         status = finish(root, model, err);
     }
-    status = status == OK ? refuse_variants(root, model, err) : status;
+    status = status == OK ? hf_rules_check(root, model, err) : status;
+    /* Of a model of text and images the outer config's type is what counts. */
+    status = status == OK ? hf_rules_datatype(root, &model->published_datatype, err) : status;
+    status = status == OK ? hf_rules_datatype(outer, &model->published_datatype, err) : status;
     return status == OK ? vision_read(outer, model, err) : status;
 }
 

@@ -275,6 +275,17 @@ static enum status resolve_optimizer(const struct plan_request *request, struct 
     return OK;
 }
 
+/* A Hugging Face config's torch_dtype is the type of the weights that are published. It says
+ * nothing of how they are trained, which is in bf16 with an fp32 copy whatever it is. */
+static enum datatype layout_datatype(const struct layout *layout,
+                                     const struct architecture *model) {
+    if (layout->model_datatype != DATATYPE_UNSET) {
+        return layout->model_datatype;
+    }
+    bool published = layout->as_published && model->published_datatype != DATATYPE_UNSET;
+    return published ? model->published_datatype : model->model_datatype;
+}
+
 static enum status resolve_datatypes(const struct plan_request *request, struct plan *plan,
                                      struct error *err) {
     const struct layout *layout = plan->layout;
@@ -290,10 +301,10 @@ static enum status resolve_datatypes(const struct plan_request *request, struct 
                          "states are of one kind",
                          datatype_name(optimizer), layout->name);
     }
-    plan->model_datatype = model != DATATYPE_UNSET                    ? model
-                           : plan->optimizer == OPTIMIZER_ADAM_FP32   ? DATATYPE_FP32
-                           : layout->model_datatype != DATATYPE_UNSET ? layout->model_datatype
-                                                                      : plan->model.model_datatype;
+    plan->model_datatype = model != DATATYPE_UNSET ? model
+                           : plan->optimizer == OPTIMIZER_ADAM_FP32
+                               ? DATATYPE_FP32
+                               : layout_datatype(layout, &plan->model);
     plan->optimizer_datatype = optimizer != DATATYPE_UNSET ? optimizer
                                : layout->no_master         ? plan->model_datatype
                                : layout->flat              ? plan->model.optimizer_datatype

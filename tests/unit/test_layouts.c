@@ -202,6 +202,47 @@ static void hugging_face_shards_are_those_of_the_repository(void **state) {
     arena_fini(&arena);
 }
 
+struct published {
+    const char *layout;
+    int asked; /* --model-dtype */
+    enum datatype weights;
+};
+
+/* torch_dtype is the type of a published model, which `hf` writes; training has types of its own.
+ */
+static void only_hugging_face_follows_the_published_type(void **state) {
+    (void)state;
+    static const struct published rows[] = {
+        {"hf", DATATYPE_UNSET, DATATYPE_FP32},
+        {"hf", DATATYPE_FP16, DATATYPE_FP16},
+        {"megatron", DATATYPE_UNSET, DATATYPE_BF16},
+        {"megatron-dist", DATATYPE_UNSET, DATATYPE_BF16},
+        {"deepspeed", DATATYPE_UNSET, DATATYPE_BF16},
+        {"fsdp", DATATYPE_UNSET, DATATYPE_FP32},
+    };
+    char path[] = "/tmp/ckptsim-test-XXXXXX.json";
+    int fd = mkstemps(path, 5);
+    assert_true(fd >= 0);
+    assert_true(dprintf(fd, "{\"model_type\": \"llama\", \"hidden_size\": 64, "
+                            "\"num_hidden_layers\": 2, \"intermediate_size\": 128, "
+                            "\"vocab_size\": 256, \"num_attention_heads\": 4, "
+                            "\"torch_dtype\": \"float32\"}\n") > 0);
+    close(fd);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct arena arena = {0};
+        struct plan plan;
+        struct plan_request request = request_of(path, rows[i].layout, 0, 0, 0);
+        request.model_datatype = rows[i].asked;
+        build(&request, &arena, &plan);
+        assert_int_equal(plan.model_datatype, rows[i].weights);
+        if (i == 0) {
+            assert_int_equal(plan.checkpoint_bytes, 4 * plan.parameters);
+        }
+        arena_fini(&arena);
+    }
+    unlink(path);
+}
+
 struct tree {
     const char *model, *layout;
     uint64_t tp, pp, dp, ep, zero, cp;
@@ -622,6 +663,7 @@ int main(void) {
         cmocka_unit_test(every_rank_of_torch_dist_writes_its_part_of_the_optimizer),
         cmocka_unit_test(whole_checkpoints_are_fourteen_bytes_a_parameter),
         cmocka_unit_test(hugging_face_shards_are_those_of_the_repository),
+        cmocka_unit_test(only_hugging_face_follows_the_published_type),
         cmocka_unit_test(trees_and_markers_are_the_frameworks),
         cmocka_unit_test(deepspeed_pipelines_write_a_file_a_layer),
         cmocka_unit_test(deepspeed_writes_each_expert_once),

@@ -27,6 +27,16 @@ static enum status read_text(const char *text, struct arena *arena, struct archi
     return status;
 }
 
+#define THEIRS(type) "model_type: " type "\nhidden_size: 32\n" SHAPE
+#define KV "num_key_value_heads: 2\n"
+#define MIXTRAL THEIRS("mixtral") KV
+#define MLA                                                                                        \
+    "kv_lora_rank: 8\nqk_nope_head_dim: 4\nqk_rope_head_dim: 4\nv_head_dim: 4\n"                   \
+    "n_routed_experts: 8\nmoe_intermediate_size: 16\nn_shared_experts: null\n"
+#define DEEPSEEK THEIRS("deepseek_v3") MLA "q_lora_rank: null\nfirst_k_dense_replace: 1\n"
+#define LLAMA4 THEIRS("llama4_text") KV "head_dim: 8\nnum_local_experts: 8\n"
+#define OPT THEIRS("opt") "ffn_dim: 64\nmax_position_embeddings: 8\n"
+
 struct mistake {
     const char *text;
     const char *says[4];
@@ -94,19 +104,155 @@ static const struct mistake mistakes[] = {
     {"model:\n  transformer: {num_kv_heads: 64}\n", {"64 key-value heads"}},
 };
 
-static void mistakes_are_named_with_their_place(void **state) {
-    (void)state;
-    for (size_t i = 0; i < sizeof mistakes / sizeof *mistakes; i++) {
+/* Hugging Face's classes have numbers of their own where a config is silent. */
+static const struct mistake silences[] = {
+    {MIXTRAL, {":1:1: ", "needs the key 'num_local_experts'"}},
+    {MIXTRAL "num_local_experts: null\n", {":8:20: ", "needs the key 'num_local_experts'"}},
+    {MIXTRAL "num_local_experts: 0\n", {":8:20: ", "'num_local_experts' is 0", "at least 1"}},
+    {THEIRS("mixtral") "num_local_experts: 8\n", {"needs the key 'num_key_value_heads'"}},
+    {THEIRS("mistral"), {"needs the key 'num_key_value_heads'"}},
+    {THEIRS("qwen2"), {"needs the key 'num_key_value_heads'"}},
+    {THEIRS("qwen3") KV, {"needs the key 'head_dim'"}},
+    {THEIRS("qwen3_moe") KV "moe_intermediate_size: 16\n", {"needs the key 'num_experts'"}},
+    {THEIRS("qwen3_moe") KV "num_experts: 8\n", {"needs the key 'moe_intermediate_size'"}},
+    {THEIRS("qwen3_moe") KV "num_experts: 8\nmoe_intermediate_size: null\n",
+     {":9:24: ", "needs the key 'moe_intermediate_size'"}},
+    {THEIRS("qwen2_moe") KV "moe_intermediate_size: 16\n", {"needs the key 'num_experts'"}},
+    {THEIRS("qwen2_moe") KV "num_experts: 8\nmoe_intermediate_size: 16\n",
+     {"needs the key 'shared_expert_intermediate_size'"}},
+    {THEIRS("gpt_oss") KV "head_dim: 8\n", {"needs the key 'num_local_experts'"}},
+    {THEIRS("gpt_oss") KV "num_local_experts: 8\n", {"needs the key 'head_dim'"}},
+    {THEIRS("grok-1"), {"needs the key 'num_experts'"}},
+    {LLAMA4, {"needs the key 'intermediate_size_mlp'"}},
+    {THEIRS("gemma"), {"needs the key 'num_key_value_heads'"}},
+    {THEIRS("gemma2") KV, {"needs the key 'head_dim'"}},
+    {THEIRS("deepseek_v3") MLA "first_k_dense_replace: 1\n", {"needs the key 'q_lora_rank'"}},
+    {THEIRS("deepseek_v2") MLA "q_lora_rank: 8\n", {"needs the key 'first_k_dense_replace'"}},
+    {THEIRS("kimi_k2") MLA "q_lora_rank: 8\n", {"needs the key 'first_k_dense_replace'"}},
+    {"model_type: opt\nhidden_size: 32\nn_positions: 4\n" SHAPE, {"needs the key 'ffn_dim'"}},
+    {"model_type: gpt_neox\nhidden_size: 32\nnum_hidden_layers: 2\nvocab_size: 100\n"
+     "num_attention_heads: 4\n",
+     {"needs the key 'intermediate_size'"}},
+};
+
+/* What makes the weights others than the family's, and what no model can have. */
+static const struct mistake variants[] = {
+    {MIXTRAL "num_local_experts: 8\nnum_experts_per_tok: 99\n",
+     {":9:22: ", "'num_experts_per_tok' is 99", "1 to the model's 8 experts"}},
+    {MIXTRAL "num_local_experts: 8\nnum_experts_per_tok: 0\n", {":9:22: ", "is 0; 1 to"}},
+    {MIXTRAL "num_local_experts: 8\nnum_experts_per_tok: many\n", {":9:22: ", "'many'"}},
+    {THEIRS("gpt_oss") KV "head_dim: 8\nnum_local_experts: 8\nexperts_per_token: 9\n",
+     {":10:20: ", "'experts_per_token' is 9"}},
+    {THEIRS("llama") "num_local_experts: 8\n", {":7:20: ", "models of 'llama' have none"}},
+    {THEIRS("llama") "num_key_value_heads: 3\n",
+     {":7:22: ", "'num_key_value_heads' is 3", "a divisor of the 4 attention heads"}},
+    {"model_type: llama\nhidden_size: 33\n" SHAPE,
+     {":6:22: ", "'num_attention_heads' is 4", "a divisor of 'hidden_size' 33"}},
+    {THEIRS("llama") "text_config: foo\n", {":7:14: ", "'text_config' must be a map"}},
+    {"{\"model_type\": \"llava\", \"text_config\": \"foo\"}\n",
+     {":1:40: ", "'text_config' must be a map"}},
+    {THEIRS("llama") "vision_config: [1]\n", {":7:16: ", "'vision_config' must be a map"}},
+    {DEEPSEEK "moe_layer_freq: 2\n", {":16:17: ", "'moe_layer_freq' must be 1"}},
+    {DEEPSEEK "moe_layer_freq: [1, 0]\n", {":16:17: ", "'moe_layer_freq' must be 1"}},
+    {LLAMA4 "intermediate_size_mlp: 64\nmoe_layers: [1]\n",
+     {":11:13: ", "'moe_layers'", "'interleave_moe_layer_step' 1"}},
+    {THEIRS("qwen3_moe") "mlp_only_layers: foo\n", {":7:18: ", "'mlp_only_layers'"}},
+    {OPT "do_layer_norm_before: false\n", {":9:23: ", "'do_layer_norm_before' is false"}},
+    {OPT "enable_bias: false\n", {":9:14: ", "'enable_bias' is false; only true"}},
+    {THEIRS("gpt_neox") "attention_bias: false\n", {":7:17: ", "'attention_bias' is false"}},
+    {THEIRS("gpt2") "n_positions: 8\nadd_cross_attention: true\n",
+     {":8:22: ", "'add_cross_attention' is true; only false"}},
+    {THEIRS("llama") "torch_dtype: bf17\n",
+     {":7:14: ", "'torch_dtype' is 'bf17'", "float16, bfloat16, float32 or float64"}},
+    {THEIRS("llama") "torch_dtype: float32\ndtype: [1]\n", {":8:8: ", "'dtype'", "float16"}},
+    {THEIRS("llama") "dtype: 5\n", {":7:8: ", "'dtype' is '5'"}},
+    {"model_type: llava\ntext_config: {model_type: llama, hidden_size: 32, num_hidden_layers: 2,\n"
+     "  intermediate_size: 64, vocab_size: 100, num_attention_heads: 4, dtype: int3}\n",
+     {":3:74: ", "'dtype' is 'int3'"}},
+};
+
+static void check_mistakes(const struct mistake *rows, size_t count) {
+    for (size_t i = 0; i < count; i++) {
         struct arena arena = {0};
         struct architecture model;
         struct error err = {0};
-        if (read_text(mistakes[i].text, &arena, &model, &err) != ERR_USAGE) {
-            fail_msg("accepted: %s", mistakes[i].text);
+        if (read_text(rows[i].text, &arena, &model, &err) != ERR_USAGE) {
+            fail_msg("accepted: %s", rows[i].text);
         }
-        for (size_t k = 0; k < 4 && mistakes[i].says[k] != NULL; k++) {
-            if (strstr(err.text, mistakes[i].says[k]) == NULL) {
-                fail_msg("'%s' is not in: %s", mistakes[i].says[k], err.text);
+        assert_null(strchr(err.text, '\n'));
+        for (size_t k = 0; k < 4 && rows[i].says[k] != NULL; k++) {
+            if (strstr(err.text, rows[i].says[k]) == NULL) {
+                fail_msg("'%s' is not in: %s", rows[i].says[k], err.text);
             }
+        }
+        arena_fini(&arena);
+    }
+}
+
+static void mistakes_are_named_with_their_place(void **state) {
+    (void)state;
+    check_mistakes(mistakes, sizeof mistakes / sizeof *mistakes);
+}
+
+static void silent_hugging_face_configs_are_not_guessed(void **state) {
+    (void)state;
+    check_mistakes(silences, sizeof silences / sizeof *silences);
+}
+
+static void variants_of_hugging_face_families_are_refused(void **state) {
+    (void)state;
+    check_mistakes(variants, sizeof variants / sizeof *variants);
+}
+
+struct type_row {
+    const char *lines;
+    enum datatype published;
+};
+
+static void the_published_type_is_read(void **state) {
+    (void)state;
+    static const struct type_row rows[] = {
+        {"", DATATYPE_UNSET},
+        {"torch_dtype: null\n", DATATYPE_UNSET},
+        {"torch_dtype: float32\n", DATATYPE_FP32},
+        {"torch_dtype: torch.float16\n", DATATYPE_FP16},
+        {"dtype: bfloat16\n", DATATYPE_BF16},
+        {"torch_dtype: float32\ndtype: float64\n", DATATYPE_FP64},
+        {"dtype: half\ntorch_dtype: float32\n", DATATYPE_FP16},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct arena arena = {0};
+        struct architecture model;
+        struct error err = {0};
+        char text[400];
+        snprintf(text, sizeof text, "%s%s", THEIRS("llama"), rows[i].lines);
+        assert_int_equal(read_text(text, &arena, &model, &err), OK);
+        assert_int_equal(model.published_datatype, rows[i].published);
+        assert_int_equal(model.model_datatype, DATATYPE_BF16);
+        arena_fini(&arena);
+    }
+}
+
+/* The nearest neighbours of what is refused. */
+static void what_says_the_same_as_the_family_is_taken(void **state) {
+    (void)state;
+    static const char *const texts[] = {
+        MIXTRAL "num_local_experts: 8\nnum_experts_per_tok: 8\n",
+        MIXTRAL "num_local_experts: 8\nnum_experts_per_tok: null\n",
+        THEIRS("llama") "num_local_experts: 0\nnum_key_value_heads: null\ntext_config: null\n",
+        THEIRS("mistral") "num_key_value_heads: null\n",
+        "model_type: llama\nhidden_size: 33\nhead_dim: 8\n" SHAPE,
+        DEEPSEEK "moe_layer_freq: 1\nnum_key_value_heads: 3\n",
+        LLAMA4 "intermediate_size_mlp: 64\nmoe_layers: [0, 1]\n",
+        LLAMA4 "intermediate_size_mlp: 64\nmoe_layers: [1]\ninterleave_moe_layer_step: 2\n",
+        OPT "do_layer_norm_before: true\nenable_bias: null\n",
+    };
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        struct arena arena = {0};
+        struct architecture model;
+        struct error err = {0};
+        if (read_text(texts[i], &arena, &model, &err) != OK) {
+            fail_msg("%s", err.text);
         }
         arena_fini(&arena);
     }
@@ -311,6 +457,10 @@ static void a_config_folder_wins_over_the_built_in(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mistakes_are_named_with_their_place),
+        cmocka_unit_test(silent_hugging_face_configs_are_not_guessed),
+        cmocka_unit_test(variants_of_hugging_face_families_are_refused),
+        cmocka_unit_test(the_published_type_is_read),
+        cmocka_unit_test(what_says_the_same_as_the_family_is_taken),
         cmocka_unit_test(absurd_models_are_too_large),
         cmocka_unit_test(ours_says_parallelism_and_datatypes),
         cmocka_unit_test(hugging_face_json_may_hold_anything_else),
