@@ -44,10 +44,29 @@ static void add_vector(struct lister *lister, enum weight_role role, uint64_t le
     }
 }
 
-/* Conv1D, GPT-2's linear layer, is [in, out]. */
+/* GPT-2's linear layers in attention and MLP are Conv1D, [in, out]. Its embeddings and its head are
+ * as everywhere. */
+static bool is_transposed(const struct lister *lister, enum weight_role role) {
+    if (lister->style != STYLE_HUGGING_FACE || !lister->model->family->transposed) {
+        return false;
+    }
+    switch (role) {
+    case ROLE_QKV:
+    case ROLE_Q:
+    case ROLE_K:
+    case ROLE_V:
+    case ROLE_OUT:
+    case ROLE_MLP_IN:
+    case ROLE_MLP_GATE:
+    case ROLE_MLP_UP:
+    case ROLE_MLP_DOWN: return true;
+    default: return false;
+    }
+}
+
 static void add_matrix(struct lister *lister, enum weight_role role, uint64_t out, uint64_t in,
                        int cut) {
-    bool transposed = lister->style == STYLE_HUGGING_FACE && lister->model->family->transposed;
+    bool transposed = is_transposed(lister, role);
     struct weight *weight = add(lister, role);
     weight->dimensions = 2;
     weight->shape[0] = transposed ? in : out;
@@ -238,12 +257,29 @@ static void add_layer(struct lister *lister, bool moe) {
     }
 }
 
+/* torchvision keeps what is added to a batch of images with a dimension of one for each that the
+ * batch has more. */
+static void lead_with_ones(const struct lister *lister, int ones) {
+    struct weight *weight = &lister->weights[lister->count - 1];
+    if (lister->style != STYLE_HUGGING_FACE) {
+        return;
+    }
+    for (; ones > 0; ones--) {
+        for (int i = weight->dimensions; i > 0; i--) {
+            weight->shape[i] = weight->shape[i - 1];
+        }
+        weight->shape[0] = 1;
+        weight->dimensions++;
+    }
+}
+
 /* The patches of an image go through a convolution whose kernel is one patch; a class token is put
  * before them. */
 static void add_patches(struct lister *lister) {
     const struct architecture *model = lister->model;
     uint64_t side = model->image_size / model->patch_size;
     add_vector(lister, ROLE_CLASS_TOKEN, model->hidden, CUT_NONE);
+    lead_with_ones(lister, 2); /* [1, 1, hidden] */
     struct weight *kernel = add(lister, ROLE_PATCHES);
     kernel->dimensions = 4;
     kernel->shape[0] = model->hidden;
@@ -251,6 +287,7 @@ static void add_patches(struct lister *lister) {
     kernel->shape[2] = kernel->shape[3] = model->patch_size;
     add_vector(lister, ROLE_PATCHES_BIAS, model->hidden, CUT_NONE);
     add_matrix(lister, ROLE_POSITIONS, plus(times(side, side), 1), model->hidden, CUT_NONE);
+    lead_with_ones(lister, 1); /* [1, patches + 1, hidden] */
 }
 
 static void add_embedding(struct lister *lister) {
@@ -277,9 +314,10 @@ static enum name_table table_of(const struct architecture *model, enum weight_st
     case STYLE_TITAN: return NAMES_TITAN;
     case STYLE_HUGGING_FACE: break;
     }
-    /* Falcon's older layers have one norm, named as Bloom's. */
-    bool older = model->family->parallel && model->norms == 1;
-    return older ? NAMES_BLOOM : model->family->names;
+    /* Falcon's layers name two norms by what they feed only where attention and MLP run side by
+     * side; else the names are Bloom's. */
+    bool plain = model->family->parallel && (model->norms == 1 || !model->falcon.parallel);
+    return plain ? NAMES_BLOOM : model->family->names;
 }
 
 /* Muon leaves embeddings, positions and the head to Adam; only layers hold its matrices. */
