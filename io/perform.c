@@ -513,11 +513,12 @@ void perform_finish(struct io_request *request) {
 static int try_write(const struct folder *folder, int open_flags, int write_flags) {
     _Alignas(PAYLOAD_BLOCK) static const uint8_t block[PAYLOAD_BLOCK];
     int fd = folder_open_file(folder, PROBE_PATH, O_WRONLY | O_CREAT | O_TRUNC | open_flags);
+    /* Gone at once, so that nothing stays behind if the program is killed here; an opening that is
+     * refused may have made it all the same. */
+    folder_remove(folder, PROBE_PATH);
     if (fd < 0) {
         return -fd;
     }
-    /* Gone at once, so that nothing stays behind if the program is killed here. */
-    folder_remove(folder, PROBE_PATH);
     ssize_t result = write_at(fd, block, sizeof block, 0, write_flags);
     close(fd);
     return result < 0 ? (int)-result : 0;
