@@ -184,7 +184,7 @@ static void fill_plan_result(struct run *run) {
     out->drain_to = spec->drain_to;
     out->drain_ranks = spec->job.drain_ranks;
     out->snapshot_bytes = strategy_memory_bytes(&run->strategy);
-    plan_result_codec(out, &spec->io, run->arena);
+    plan_result_codec(out, spec, run->arena);
     out->payload_bytes_per_second =
         payload_headroom(&spec->io.payload, headroom_buffer(spec->io.chunk_bytes));
     if (spec->read > 0) {

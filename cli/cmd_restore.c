@@ -223,7 +223,7 @@ static void fill_plan(struct run *run) {
                                      .files = run->manifest.head.files,
                                      .ranks = run->reading.files.ranks};
     }
-    plan_result_codec(plan, &run->spec->io, run->arena);
+    plan_result_codec(plan, run->spec, run->arena);
     plan->passes = plan->run_bytes = 0;
     plan->memory_bytes = engine_buffer_bytes(run->spec->engine, &run->spec->io) +
                          BASE_MEMORY_BYTES + (run->has_job ? run->job.shards.memory_bytes : 0);

@@ -1,7 +1,6 @@
 #include "cli/plan_result.h"
 
 #include "base/units.h"
-#include "io/machine.h"
 #include "cli/strategy.h"
 
 void plan_result_fill(struct result_plan *out, const struct shards *shards, const struct spec *spec,
@@ -42,12 +41,10 @@ void plan_result_fill(struct result_plan *out, const struct shards *shards, cons
     }
 }
 
-void plan_result_codec(struct result_plan *out, const struct engine_config *io,
-                       struct arena *arena) {
-    uint32_t cpus = machine_cpus();
-    if (io->codec.kind != CODEC_NONE) {
-        out->codec = arena_printf(arena, "zstd:%d", io->codec.level);
-        out->codec_workers = io->ranks < cpus ? io->ranks : cpus;
+void plan_result_codec(struct result_plan *out, const struct spec *spec, struct arena *arena) {
+    if (spec->io.codec.kind != CODEC_NONE) {
+        out->codec = arena_printf(arena, "zstd:%d", spec->io.codec.level);
+        out->codec_workers = engine_workers(spec->engine, &spec->io);
     }
 }
 

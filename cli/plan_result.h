@@ -9,9 +9,8 @@
 void plan_result_fill(struct result_plan *out, const struct shards *shards, const struct spec *spec,
                       uint64_t checkpoints);
 
-/* The codec of an engine's files, and how many of its workers it keeps busy. */
-void plan_result_codec(struct result_plan *out, const struct engine_config *io,
-                       struct arena *arena);
+/* The codec of an engine's files, and how many workers compress. */
+void plan_result_codec(struct result_plan *out, const struct spec *spec, struct arena *arena);
 
 /* ERR_USAGE where a pass that nothing but the drive bounds would have more checkpoints than anybody
  * reads. */

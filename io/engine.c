@@ -119,3 +119,8 @@ uint64_t engine_buffer_bytes(const char *name, const struct engine_config *confi
     const struct engine_ops *ops = engine_find(name);
     return ops == NULL || ops->buffer_bytes == NULL ? 0 : ops->buffer_bytes(config);
 }
+
+uint32_t engine_workers(const char *name, const struct engine_config *config) {
+    const struct engine_ops *ops = engine_find(name);
+    return ops == NULL || ops->workers == NULL ? 0 : ops->workers(config);
+}

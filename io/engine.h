@@ -112,6 +112,7 @@ struct io_request {
     uint64_t begin_ns, end_ns; /* around the system call, payload not included */
     uint64_t payload_ns;   /* time the worker spent making, or comparing, content and checksum */
     uint64_t compress_ns;  /* and its CPU time for compressing or decompressing */
+    uint64_t compress_wall_ns; /* which took so long */
     /* The engine's: */
     struct io_request *next;
     uint64_t sum;
@@ -168,6 +169,8 @@ struct engine_ops {
     void (*close)(struct engine *engine);
     /* Memory that its buffers, and a codec's contexts, take under this configuration; NULL: none. */
     uint64_t (*buffer_bytes)(const struct engine_config *config);
+    /* Threads that carry out writes and reads; NULL: none. */
+    uint32_t (*workers)(const struct engine_config *config);
 };
 
 /* First member of every engine. */
@@ -191,6 +194,9 @@ enum status engine_wrap(const struct engine_config *config, struct engine **engi
 /* Memory the engine's buffers take under this configuration: at most ranks x queue depth x chunk, and
  * with a codec as many buffers for what is stored, and a context for every worker. */
 uint64_t engine_buffer_bytes(const char *name, const struct engine_config *config);
+
+/* Threads of the named engine that carry out writes and reads, and so compress. */
+uint32_t engine_workers(const char *name, const struct engine_config *config);
 
 /* Whether a file is compressed under this configuration. */
 static inline bool engine_compresses(const struct engine_config *config,

@@ -41,7 +41,7 @@ static void null_submit(struct engine *base, struct io_request *request) {
     bool content = request->op == IO_WRITE || request->op == IO_READ || request->op == IO_COPY;
     request->done_bytes = content ? request->length_bytes : 0;
     request->stored_bytes = request->op == IO_COPY ? 0 : request->done_bytes;
-    request->payload_ns = request->compress_ns = 0;
+    request->payload_ns = request->compress_ns = request->compress_wall_ns = 0;
     request->sum = 0;
     if (request->op == IO_OPEN) {
         request->file->sum = 0;

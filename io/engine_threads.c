@@ -121,6 +121,8 @@ static uint64_t threads_buffer_bytes(const struct engine_config *config) {
     return config->ranks * (perform_buffer_bytes(config) + perform_codec_bytes(config));
 }
 
+static uint32_t threads_workers(const struct engine_config *config) { return config->ranks; }
+
 const struct engine_ops engine_threads = {
     .name = "threads",
     .about = "one writer thread per rank, blocking writes",
@@ -134,4 +136,5 @@ const struct engine_ops engine_threads = {
     .facts = worker_engine_facts,
     .close = threads_close,
     .buffer_bytes = threads_buffer_bytes,
+    .workers = threads_workers,
 };

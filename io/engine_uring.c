@@ -462,4 +462,5 @@ const struct engine_ops engine_uring = {
     .facts = uring_facts,
     .close = uring_close,
     .buffer_bytes = uring_buffer_bytes,
+    .workers = workers_for,
 };

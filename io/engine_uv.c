@@ -237,6 +237,10 @@ static uint64_t pool_buffer_bytes(const struct engine_config *config) {
     return config->ranks * (perform_buffer_bytes(config) + perform_codec_bytes(config));
 }
 
+static uint32_t pool_workers(const struct engine_config *config) {
+    return config->ranks < POOL_THREADS_MAX ? config->ranks : POOL_THREADS_MAX;
+}
+
 const struct engine_ops engine_uv = {
     .name = "uv",
     .about = "libuv's loop and thread pool",
@@ -250,4 +254,5 @@ const struct engine_ops engine_uv = {
     .facts = pool_facts,
     .close = pool_close,
     .buffer_bytes = pool_buffer_bytes,
+    .workers = pool_workers,
 };

@@ -1,6 +1,5 @@
 #include "io/machine.h"
 
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,12 +63,6 @@ static const char *build_kind(void) {
 #else
     return "not optimized";
 #endif
-}
-
-uint32_t machine_cpus(void) {
-    cpu_set_t allowed;
-    int cpus = sched_getaffinity(0, sizeof allowed, &allowed) == 0 ? CPU_COUNT(&allowed) : 1;
-    return cpus > 0 ? (uint32_t)cpus : 1;
 }
 
 void machine_facts(const char *root, struct facts *facts) {

@@ -5,14 +5,10 @@
 
 #include <limits.h>
 #include <stdbool.h>
-#include <stdint.h>
 
 /* What a run ran on: the host, and the file system that holds a path. `root` stands before /proc
  * and /sys; it is "" but in tests, which bring a tree of their own. What cannot be found is left
  * out. */
-
-/* CPUs that this process may run on at the same time, at least 1. */
-uint32_t machine_cpus(void);
 
 /* hostname, kernel, cpu_model, cpus, memory_bytes, build. */
 void machine_facts(const char *root, struct facts *facts);

@@ -130,7 +130,7 @@ static void do_copy(const struct perform *perform, struct io_request *request) {
     request->sum = content_make(&perform->config, request, request->memory);
     request->payload_ns = uv_hrtime() - begin_ns;
     request->done_bytes = request->length_bytes;
-    request->stored_bytes = request->compress_ns = 0;
+    request->stored_bytes = request->compress_ns = request->compress_wall_ns = 0;
     request->error = 0;
 }
 
@@ -188,7 +188,7 @@ struct perform_write perform_prepare_write(struct perform *perform, struct io_re
         write.flags = RWF_DONTCACHE;
     }
     request->payload_ns = uv_hrtime() - begin_ns;
-    request->compress_ns = 0;
+    request->compress_ns = request->compress_wall_ns = 0;
     if (compresses) {
         perform_codec_write(&perform->config, request, tools, &write);
     }
@@ -288,7 +288,7 @@ static void write_in_pieces(struct perform *perform, struct io_request *request,
         request->payload_ns += piece.payload_ns;
     } while (piece.error == 0 && request->done_bytes < request->length_bytes);
     request->stored_bytes = request->done_bytes;
-    request->compress_ns = 0;
+    request->compress_ns = request->compress_wall_ns = 0;
     request->error = piece.error;
     request->short_write = piece.short_write;
     request->end_ns = piece.end_ns;
@@ -334,7 +334,7 @@ static void *content_buffer(const struct io_request *request, const struct perfo
 
 struct perform_read perform_prepare_read(const struct perform *perform, struct io_request *request,
                                          const struct perform_tools *tools) {
-    request->sum = request->compress_ns = 0;
+    request->sum = request->compress_ns = request->compress_wall_ns = 0;
     if (engine_compresses(&perform->config, request->file)) {
         return perform_codec_read(&perform->config, request, tools);
     }
@@ -501,7 +501,7 @@ void perform_finish(struct io_request *request) {
         request->file->sum += request->sum;
     }
     if (!content) {
-        request->payload_ns = request->compress_ns = request->stored_bytes = 0;
+        request->payload_ns = request->compress_ns = request->compress_wall_ns = request->stored_bytes = 0;
         request->done_bytes = request->op == IO_COLD ? request->done_bytes : 0;
     }
     request->short_write = request->short_write && request->op == IO_WRITE;

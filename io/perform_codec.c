@@ -1,7 +1,7 @@
 /* Windows of compressed files. A worker knows where a window goes once it has made the one before:
  * the contract has the bytes of a rank made one after the other. The frame is made behind the content
- * in the same buffer. Its time is the worker's own on a processor, so that workers that wait for one
- * do not count their waiting. */
+ * in the same buffer. Two times are taken of it: the worker's own on a processor, which is what it
+ * costs, and how long it took, waiting for a processor included, which is what it holds up. */
 #include "io/perform_codec.h"
 
 #include "base/check.h"
@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <uv.h>
 
 /* The engine's table of a file that is read. */
 struct read_table {
@@ -38,6 +39,19 @@ static uint64_t thread_cpu_ns(void) {
     struct timespec time;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
     return (uint64_t)time.tv_sec * UINT64_C(1000000000) + (uint64_t)time.tv_nsec;
+}
+
+struct stopwatch {
+    uint64_t cpu_ns, wall_ns;
+};
+
+static struct stopwatch watch_start(void) {
+    return (struct stopwatch){.cpu_ns = thread_cpu_ns(), .wall_ns = uv_hrtime()};
+}
+
+static void watch_stop(const struct stopwatch *watch, struct io_request *request) {
+    request->compress_wall_ns = uv_hrtime() - watch->wall_ns;
+    request->compress_ns = thread_cpu_ns() - watch->cpu_ns;
 }
 
 static void *stored_buffer(const struct engine_config *config, const struct perform_tools *tools) {
@@ -89,10 +103,10 @@ static void make_window(const struct engine_config *config, struct io_request *r
                         const struct perform_tools *tools, struct perform_write *write) {
     struct seek_table *table = request->file->table;
     void *stored = stored_buffer(config, tools);
-    uint64_t begin_ns = thread_cpu_ns();
+    struct stopwatch watch = watch_start();
     size_t length = codec_compress(tools->codec, write->bytes, request->length_bytes, stored,
                                    codec_bound(config->chunk_bytes));
-    request->compress_ns = thread_cpu_ns() - begin_ns;
+    watch_stop(&watch, request);
     if (config->payload.kind == PAYLOAD_ZERO && request->file->format != NULL &&
         request->memory == NULL) {
         memset(tools->buffer, 0, request->length_bytes);
@@ -138,9 +152,9 @@ struct perform_read perform_codec_read(const struct engine_config *config,
 int perform_codec_unpack(struct io_request *request, const struct perform_read *read,
                          const struct perform_tools *tools, void *content) {
     struct error err;
-    uint64_t begin_ns = thread_cpu_ns();
+    struct stopwatch watch = watch_start();
     enum status status = codec_decompress(tools->codec, read->bytes, read->length_bytes, content,
                                           request->length_bytes, &err);
-    request->compress_ns = thread_cpu_ns() - begin_ns;
+    watch_stop(&watch, request);
     return status == OK ? 0 : EBADMSG;
 }

@@ -40,7 +40,7 @@ void shim_answer(struct shim *shim, struct io_request *request, int error) {
     request->error = error;
     request->short_write = false;
     request->done_bytes = 0;
-    request->payload_ns = request->compress_ns = request->stored_bytes = 0;
+    request->payload_ns = request->compress_ns = request->compress_wall_ns = request->stored_bytes = 0;
     request->begin_ns = request->end_ns = engine_now(shim->inner);
     request->next = NULL;
     if (shim->first == NULL) {

@@ -8,12 +8,12 @@
 struct compression {
     double ratio;                   /* bytes over stored bytes */
     double stored_bytes_per_second; /* that the drive got */
-    /* CPU time for compression over what there was for it: the ranks' own times, as far as they find a
-     * processor each (min(1, codec_workers / ranks) of them). So many compressors at work at the same
-     * time, with a drive that takes no time, would need this part of the time that was taken. */
+    /* How long compressing took over the time that workers had for it: the ranks' own times, shared
+     * where there are fewer workers than ranks (times codec_workers / ranks). Waiting for a CPU counts,
+     * since that is the compressors' too. */
     double share;
-    /* "compression" where the share is half or more, else "drive": what the workers did not spend on
-     * compression they spent waiting for the drive, but for payload_share. */
+    /* "compression" where the share is half or more, else "drive": what workers do not spend on
+     * compression they spend waiting in writes and fsync, but for payload_share. */
     const char *limit;
 };
 

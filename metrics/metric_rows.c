@@ -161,7 +161,7 @@ static const struct metric_row checkpoint_rows[] = {
              "workers serve one rank"},
     {"stored_bytes", NULL, 0, METRIC_BYTES, METRIC_LOWER, RECORDED(checkpoint_record, stored_bytes),
      .help = "that the drive got for them, with frames, padding and seek tables; unknown without a "
-             "codec, as are the four below and compress_seconds_sum"},
+             "codec, as is all that follows about compression"},
     {"compression_ratio", NULL, 0, METRIC_NUMBER, METRIC_HIGHER, .compute = checkpoint_compression,
      .field = offsetof(struct compression, ratio), .help = "bytes over stored_bytes"},
     {"stored_bytes_per_second", NULL, 0, METRIC_RATE, METRIC_HIGHER, .compute = checkpoint_compression,
@@ -169,9 +169,8 @@ static const struct metric_row checkpoint_rows[] = {
      .help = "stored_bytes over seconds: the rate at which the drive got them"},
     {"compress_share", NULL, 0, METRIC_SHARE, METRIC_LOWER, .compute = checkpoint_compression,
      .field = offsetof(struct compression, share),
-     .help = "CPU time for compression over what there was for it: the ranks' time, times CPUs over "
-             "ranks where those are more; with a drive that takes no time, compression alone would "
-             "have needed this part"},
+     .help = "how long compressing took, over the time that workers had for it: rank_seconds_sum, "
+             "times codec_workers over ranks"},
     {"limit", NULL, 0, METRIC_TEXT, METRIC_NEITHER, .compute = checkpoint_limit,
      .help = "compression where compress_share is 0.5 or more, else drive: the rest is waiting in "
              "writes and fsync, but for payload_share"},
@@ -212,6 +211,9 @@ static const struct metric_row checkpoint_rows[] = {
      .help = "the workers' time for payload and checksums added up"},
     {"compress_seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER,
      RECORDED(checkpoint_record, compress_ns_sum), .help = "the workers' CPU time for compression added up"},
+    {"compress_wall_seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER,
+     RECORDED(checkpoint_record, compress_wall_ns_sum),
+     .help = "how long that took, waiting for a CPU included"},
     {"note", NULL, 0, METRIC_TEXT, METRIC_NEITHER, RECORDED(checkpoint_record, note),
      .help = "why it is not complete: file, offset, error"},
 };
@@ -269,7 +271,7 @@ static const struct metric_row pass_rows[] = {
      .help = "counted as written by the block device during its checkpoints"},
     {"stored_bytes", NULL, 0, METRIC_BYTES, METRIC_LOWER, RECORDED(pass_record, stored_bytes),
      .help = "that the drive got for them, with frames, padding and seek tables; unknown without a "
-             "codec, as are the four below and compress_seconds_sum"},
+             "codec, as is all that follows about compression"},
     {"compression_ratio", NULL, 0, METRIC_NUMBER, METRIC_HIGHER, .compute = pass_compression,
      .field = offsetof(struct compression, ratio), .help = "bytes over stored_bytes"},
     {"stored_bytes_per_second", NULL, 0, METRIC_RATE, METRIC_HIGHER, .compute = pass_compression,
@@ -277,14 +279,16 @@ static const struct metric_row pass_rows[] = {
      .help = "stored_bytes over seconds_sum: the rate at which the drive got them"},
     {"compress_share", NULL, 0, METRIC_SHARE, METRIC_LOWER, .compute = pass_compression,
      .field = offsetof(struct compression, share),
-     .help = "CPU time for compression over what there was for it: the ranks' time, times CPUs over "
-             "ranks where those are more; with a drive that takes no time, compression alone would "
-             "have needed this part"},
+     .help = "how long compressing took, over the time that workers had for it: rank_seconds_sum, "
+             "times codec_workers over ranks"},
     {"limit", NULL, 0, METRIC_TEXT, METRIC_NEITHER, .compute = pass_limit,
      .help = "compression where compress_share is 0.5 or more, else drive: the rest is waiting in "
              "writes and fsync, but for payload_share"},
     {"compress_seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER,
      RECORDED(pass_record, compress_ns_sum), .help = "the workers' CPU time for compression added up"},
+    {"compress_wall_seconds_sum", NULL, 0, METRIC_NS, METRIC_LOWER,
+     RECORDED(pass_record, compress_wall_ns_sum),
+     .help = "how long that took, waiting for a CPU included"},
 };
 
 static const struct metric_row truth_rows[] = {

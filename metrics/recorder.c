@@ -24,6 +24,7 @@ void recorder_begin(struct recorder *recorder, uint32_t pass, uint32_t checkpoin
                                                .start_ns = start_ns,
                                                .stored_bytes = RESULT_UNKNOWN,
                                                .compress_ns_sum = RESULT_UNKNOWN,
+                                               .compress_wall_ns_sum = RESULT_UNKNOWN,
                                                .commit_ns = RESULT_UNKNOWN,
                                                .removal_ns = RESULT_UNKNOWN,
                                                .stall_ns = RESULT_UNKNOWN,
@@ -54,13 +55,15 @@ void recorder_request(struct recorder *recorder, uint32_t rank, enum recorder_op
     recorder->now.bytes += bytes;
 }
 
-void recorder_compressed(struct recorder *recorder, uint64_t stored_bytes, uint64_t compress_ns) {
+void recorder_compressed(struct recorder *recorder, uint64_t stored_bytes, uint64_t cpu_ns,
+                         uint64_t wall_ns) {
     struct checkpoint_record *now = &recorder->now;
     if (now->stored_bytes == RESULT_UNKNOWN) {
-        now->stored_bytes = now->compress_ns_sum = 0;
+        now->stored_bytes = now->compress_ns_sum = now->compress_wall_ns_sum = 0;
     }
     now->stored_bytes += stored_bytes;
-    now->compress_ns_sum += compress_ns;
+    now->compress_ns_sum += cpu_ns;
+    now->compress_wall_ns_sum += wall_ns;
 }
 
 void recorder_rank_end(struct recorder *recorder, uint32_t rank, uint64_t end_ns) {

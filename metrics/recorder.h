@@ -34,8 +34,10 @@ void recorder_begin(struct recorder *recorder, uint32_t pass, uint32_t checkpoin
  * request to the drive: only its payload counts. */
 void recorder_request(struct recorder *recorder, uint32_t rank, enum recorder_op op,
                       uint64_t begin_ns, uint64_t end_ns, uint64_t payload_ns, uint64_t bytes);
-/* And beside that of each write to a compressed file: what the drive got, and the CPU time. */
-void recorder_compressed(struct recorder *recorder, uint64_t stored_bytes, uint64_t compress_ns);
+/* And beside that of each write to a compressed file: what the drive got, and how long it took
+ * on a CPU and on the clock. */
+void recorder_compressed(struct recorder *recorder, uint64_t stored_bytes, uint64_t cpu_ns,
+                         uint64_t wall_ns);
 /* The rank has its last byte (and fsync) done. A rank that never says so did not finish; one with
  * nothing to write says so at start_ns. */
 void recorder_rank_end(struct recorder *recorder, uint32_t rank, uint64_t end_ns);

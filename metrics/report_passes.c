@@ -61,8 +61,8 @@ static void write_compression(const struct result *result, FILE *stream) {
         }
         putc('\n', stream);
     }
-    fputs("(compress %: the workers' CPU time for compression in the time they had a CPU; the limit "
-          "is what\ntook half of that or more)\n",
+    fputs("(compress %: the part of their time that workers compressed; half or more of it makes "
+          "compression\nthe limit; CPU s: of all workers)\n",
           stream);
 }
 

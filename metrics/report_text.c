@@ -125,7 +125,7 @@ void report_plan(const struct result *result, FILE *stream) {
                   strcmp(plan->format, "raw") == 0 ? ": the tensors' bytes alone, no container" : "");
     }
     if (plan->codec != NULL) {
-        text_line(stream, "codec", "%s, compressing by up to %llu workers at a time; bytes and rates "
+        text_line(stream, "codec", "%s, compressed by %llu workers; bytes and rates "
                                    "are those before it but where stored is said",
                   plan->codec, (unsigned long long)plan->codec_workers);
     }

@@ -81,6 +81,8 @@ static void add_up(const struct result *result, struct pass_record *record,
         record->device_bytes = add_known(record->device_bytes, checkpoint->device_bytes);
         record->stored_bytes = add_known(record->stored_bytes, checkpoint->stored_bytes);
         record->compress_ns_sum = add_known(record->compress_ns_sum, checkpoint->compress_ns_sum);
+        record->compress_wall_ns_sum =
+            add_known(record->compress_wall_ns_sum, checkpoint->compress_wall_ns_sum);
         record->rank_ns_sum += checkpoint->rank_ns_sum;
         sums->rank0_ns += checkpoint->rank0_ns;
         sums->sync_ns += checkpoint->sync_ns_sum;
@@ -153,7 +155,8 @@ static void describe(const struct result *result, uint32_t pass, struct pass_rec
                                    .idle_share = NAN};
     add_up(result, record, &sums);
     if (record->checkpoints == 0) {
-        record->device_bytes = record->stored_bytes = record->compress_ns_sum = RESULT_UNKNOWN;
+        record->device_bytes = record->stored_bytes = RESULT_UNKNOWN;
+        record->compress_ns_sum = record->compress_wall_ns_sum = RESULT_UNKNOWN;
         return;
     }
     record->mean_seconds = seconds(record->duration_ns_sum) / record->checkpoints;

@@ -42,8 +42,9 @@ struct checkpoint_record {
     uint64_t rank_ns_sum;    /* over ranks: barrier to own end */
     uint64_t sync_ns_sum;    /* over ranks: in fsync */
     uint64_t payload_ns_sum; /* over ranks: making payload and checksums */
-    /* Of compressed files, else RESULT_UNKNOWN: bytes that the drive got for `bytes`, and CPU time. */
-    uint64_t stored_bytes, compress_ns_sum;
+    /* Of compressed files, else RESULT_UNKNOWN: bytes that the drive got for `bytes`, CPU time
+     * for that and how long it took, over all workers. */
+    uint64_t stored_bytes, compress_ns_sum, compress_wall_ns_sum;
     uint64_t commit_ns; /* manifest, latest and folder syncs, after the end, or RESULT_UNKNOWN */
     uint64_t removal_ns; /* older checkpoints that are not kept, after the commit; or RESULT_UNKNOWN */
     /* Of a checkpoint that was copied into memory first, else RESULT_UNKNOWN: */
@@ -104,7 +105,7 @@ struct result_plan {
     uint64_t snapshot_bytes;               /* host memory for copies of a checkpoint; 0: none */
     uint64_t memory_bytes;                 /* promised limit */
     const char *codec;                     /* "zstd:3"; NULL: nothing is compressed */
-    uint64_t codec_workers;                /* that can compress at the same time */
+    uint64_t codec_workers;                /* threads of the engine, that compress */
     double payload_bytes_per_second;       /* headroom of one worker */
 };
 
@@ -147,7 +148,8 @@ struct pass_record {
     uint32_t blocked;        /* checkpoints that held up the next one */
     uint64_t device_bytes;   /* or RESULT_UNKNOWN */
     uint64_t rank_ns_sum;
-    uint64_t stored_bytes, compress_ns_sum; /* as of a checkpoint; unknown where one of them is */
+    /* As of a checkpoint; unknown where one of them is. */
+    uint64_t stored_bytes, compress_ns_sum, compress_wall_ns_sum;
 };
 
 uint32_t result_pass_count(const struct result *result);

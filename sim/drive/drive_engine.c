@@ -369,7 +369,7 @@ static void drive_submit(struct engine *engine, struct io_request *request) {
     struct drive_engine *drive = self(engine);
     drive->submitted++;
     request->begin_ns = drive->now_ns;
-    request->payload_ns = request->compress_ns = 0;
+    request->payload_ns = request->compress_ns = request->compress_wall_ns = 0;
     request->short_write = false;
     bool needs_data =
         request->op == IO_WRITE || request->op == IO_SYNC || request->op == IO_READ;

@@ -208,7 +208,8 @@ static void note_done(struct rank_writer *writer, const struct io_request *reque
         recorder_request(job->recorder, writer->rank, RECORDER_WRITE, request->begin_ns,
                          request->end_ns, request->payload_ns, bytes);
         if (compresses(writer)) {
-            recorder_compressed(job->recorder, request->stored_bytes, request->compress_ns);
+            recorder_compressed(job->recorder, request->stored_bytes, request->compress_ns,
+                                request->compress_wall_ns);
         }
         if (writer->snapshot != NULL && request->literal == NULL && request->length_bytes > 0) {
             snapshot_release(writer->snapshot, chunk_at(writer, request->offset));

@@ -198,6 +198,7 @@ static int fake_write(struct fake_engine *fake, struct io_request *request) {
     file->size += grown;
     request->done_bytes = request->length_bytes;
     request->stored_bytes = compressed ? fake_stored(request) : request->length_bytes;
+    request->compress_wall_ns = 300;
     request->compress_ns = compressed && request->literal == NULL ? 100 : 0;
     fake_take_content(file, request);
     return 0;

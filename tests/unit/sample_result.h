@@ -56,6 +56,7 @@ static struct checkpoint_record *sample_checkpoint(struct result *result, uint32
                                    .payload_ns_sum = SAMPLE_S / 2,
                                    .stored_bytes = RESULT_UNKNOWN,
                                    .compress_ns_sum = RESULT_UNKNOWN,
+                                   .compress_wall_ns_sum = RESULT_UNKNOWN,
                                    .commit_ns = 5000000,
                                    .used_bytes = (pass == 1 ? checkpoint : 4) * 2 * SAMPLE_GIB,
                                    .total_bytes = 10 * SAMPLE_GIB,

@@ -72,11 +72,11 @@ static void compression_adds_up(void **state) {
     recorder_begin(&recorder, 1, 1, 1000);
     assert_true(recorder.now.stored_bytes == RESULT_UNKNOWN);
     recorder_request(&recorder, 0, RECORDER_WRITE, 1000, 1400, 30, 8192);
-    recorder_compressed(&recorder, 4096, 250);
+    recorder_compressed(&recorder, 4096, 250, 400);
     recorder_request(&recorder, 1, RECORDER_WRITE, 1000, 1400, 30, 8192);
-    recorder_compressed(&recorder, 8192, 300);
+    recorder_compressed(&recorder, 8192, 300, 300);
     recorder_request(&recorder, 1, RECORDER_WRITE, 1400, 1500, 0, 0);
-    recorder_compressed(&recorder, 4096, 0);
+    recorder_compressed(&recorder, 4096, 0, 0);
     for (uint32_t rank = 0; rank < 3; rank++) {
         recorder_rank_end(&recorder, rank, 1500);
     }
@@ -84,6 +84,7 @@ static void compression_adds_up(void **state) {
     assert_int_equal(record->bytes, 16384);
     assert_int_equal(record->stored_bytes, 16384);
     assert_int_equal(record->compress_ns_sum, 550);
+    assert_int_equal(record->compress_wall_ns_sum, 700);
     recorder_begin(&recorder, 1, 2, 2000);
     assert_true(recorder.now.compress_ns_sum == RESULT_UNKNOWN);
 }
