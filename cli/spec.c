@@ -137,8 +137,8 @@ const struct setting_row spec_rows[] = {
      .help = "computing between two checkpoints (5s)"},
     {.name = "mode", .type = SETTING_CHOICE, .field = FIELD(job.mode), .fallback = "sync",
      .choices = "sync|async|tiered", .group = "Job", .commands = RUN,
-     .help = "what ranks wait for at a checkpoint: all of it, a copy of their state in host memory "
-             "that is written while they compute, or all of it in --dir, copied to --drain-to later"},
+     .help = "ranks wait for all of a checkpoint, for a copy of their state in memory, or for all of it in "
+             "--dir, copied to --drain-to later"},
     {.name = "snapshot-memory", .type = SETTING_SIZE, .field = FIELD(job.snapshot_bytes),
      .minimum = 4096, .placeholder = "SIZE", .group = "Job", .commands = RUN,
      .help = "host memory for copies, of all ranks; not given: a checkpoint's size, but at most a "
