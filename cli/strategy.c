@@ -3,6 +3,8 @@
 #include "base/units.h"
 #include "io/memory_limit.h"
 
+#include <string.h>
+
 enum { MEMORY_PART = 4 }; /* of what is available, if nothing is asked for */
 
 const char *strategy_name(const struct spec *spec) {
@@ -11,9 +13,25 @@ const char *strategy_name(const struct spec *spec) {
     return names[spec->job.mode];
 }
 
+/* Whether some rule begins so. */
+static bool has_fault(const struct spec *spec, const char *begin) {
+    const char *rule = spec->io.faults;
+    while (rule != NULL && strncmp(rule, begin, strlen(begin)) != 0) {
+        rule = strchr(rule, ',');
+        rule = rule != NULL ? rule + 1 : NULL;
+    }
+    return rule != NULL;
+}
+
 static enum status check_settings(const struct spec *spec, struct error *err) {
     if (spec->job.mode != JOB_ASYNC && spec->job.snapshot_bytes > 0) {
         return error_set(err, ERR_USAGE, "--snapshot-memory: only --mode async copies into memory");
+    }
+    if (spec->job.mode != JOB_ASYNC && has_fault(spec, "copy:")) {
+        return error_set(err, ERR_USAGE, "--faults: 'copy': only --mode async copies into memory");
+    }
+    if (spec->drain_to == NULL && has_fault(spec, "drain-")) {
+        return error_set(err, ERR_USAGE, "--faults: 'drain-...' is about --drain-to, which is not given");
     }
     return OK;
 }

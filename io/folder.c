@@ -321,7 +321,7 @@ static enum status take_over(struct folder *folder, const char *run_id, struct e
         if (!is_empty(folder)) {
             return error_set(err, ERR_USAGE,
                              "--dir: '%s' exists, is not marked as a folder of ckptsim and is not "
-                             "empty; another --dir is needed",
+                             "empty; another folder is needed",
                              folder->path);
         }
         return write_marker(folder, run_id, err);
@@ -349,6 +349,12 @@ enum status folder_create(const char *dir, const char *run_id, struct arena *are
         return status;
     }
     struct folder made = {.fd = -1, .marker_fd = -1};
+    struct stat info;
+    if (fstatat(dir_fd, FOLDER_MARKER, &info, AT_SYMLINK_NOFOLLOW) == 0) {
+        close(dir_fd);
+        return error_set(err, ERR_USAGE, "--dir: '%s' is a folder of ckptsim's own, whose files it "
+                                         "removes; another folder is needed", dir);
+    }
     made.path = arena_printf(arena, "%s/" FOLDER_NAME, dir);
     made.created = mkdirat(dir_fd, FOLDER_NAME, 0755) == 0;
     if (!made.created && errno != EEXIST) {

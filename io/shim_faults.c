@@ -56,7 +56,7 @@ struct fault_word {
 static const struct fault_word op_words[] = {
     {"open", IO_OPEN},   {"write", IO_WRITE},   {"read", IO_READ},     {"copy", IO_COPY},
     {"sync", IO_SYNC},   {"close", IO_CLOSE},   {"remove", IO_REMOVE}, {"rename", IO_RENAME},
-    {"sync-dir", IO_SYNC_DIR}, {"pause", IO_PAUSE},
+    {"sync-dir", IO_SYNC_DIR},
 };
 
 static const struct fault_word fault_words[] = {

@@ -62,7 +62,8 @@ const char *failure_text(const struct failure *failure, char *text, size_t size)
     if (failure->op == IO_WRITE || failure->op == IO_READ) {
         snprintf(where, sizeof where, " at byte %s", units_grouped(failure->offset, at));
     }
-    snprintf(text, size, "%s '%s'%s: %s (%s)", op_words(failure->op), failure->path, where,
+    const char *path = failure->path[0] != '\0' ? failure->path : "."; /* the working folder itself */
+    snprintf(text, size, "%s '%s'%s: %s (%s)", op_words(failure->op), path, where,
              words_of(failure), strerrorname_np(failure->error));
     return text;
 }

@@ -305,7 +305,12 @@ static enum step run_pass(struct job *job, struct error *err) {
         }
     }
     if (job->pass == 1) {
+        /* What fits into the second folder, too, says how many checkpoints later passes have. */
+        enum step step = job->config->passes > 1 ? finish_copies(job, err) : STEP_DONE;
         job->slots = job->slot - 1;
+        if (step != STEP_DONE) {
+            return step;
+        }
         /* Somebody took the room between two checkpoints: as much a finding as within one. */
         job->drive_filled = job->drive_filled || job->slots < job->planned_slots;
     }

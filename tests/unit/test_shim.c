@@ -261,7 +261,7 @@ static void test_faults_spelling(void **state) {
             fail_msg("'%s' says: %s", wrong[i].rules, err.text);
         }
     }
-    assert_int_equal(shim_faults_check("pause:eio:rate=0.1,sync-dir:efbig:after=2.5GB", &err), OK);
+    assert_int_equal(shim_faults_check("close:eio:rate=0.1,sync-dir:efbig:after=2.5GB", &err), OK);
 }
 
 static void test_both(void **state) {
