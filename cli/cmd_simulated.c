@@ -1,6 +1,7 @@
 /* The main job on one or several simulated drives: results, comparison. */
 #include "base/units.h"
 #include "cli/command.h"
+#include "cli/drain.h"
 #include "cli/outputs.h"
 #include "cli/results_dir.h"
 #include "cli/simulate.h"
@@ -19,8 +20,14 @@ static void print_row(const struct result *result, const struct checkpoint_recor
 /* What a simulated run does if nothing else is asked for: the reviews' job, in requests of a GiB. */
 static enum status set_defaults(struct command_input *input, struct error *err) {
     const struct setting_value *chunk = settings_value(&input->settings, "chunk");
-    if (strcmp(chunk->origin, "default") == 0) {
-        return settings_set(&input->settings, "chunk", "1GiB", "simulated drive", err);
+    const struct setting_value *commit = settings_value(&input->settings, "commit");
+    if (strcmp(chunk->origin, "default") == 0 &&
+        settings_set(&input->settings, "chunk", "1GiB", "simulated drive", err) != OK) {
+        return err->status;
+    }
+    /* The reviews' job has no manifests; what is copied needs them. */
+    if (input->spec.drain_to != NULL && strcmp(commit->origin, "command line") != 0) {
+        return settings_set(&input->settings, "commit", "manifest", "--drain-to", err);
     }
     return OK;
 }
@@ -28,8 +35,8 @@ static enum status set_defaults(struct command_input *input, struct error *err) 
 /* What means something only where bytes are really written. */
 static enum status refuse_idle(const struct settings *settings, struct error *err) {
     static const char *const idle[] = {"engine", "keep", "fill-system-disk", "compressible",
-                                       "dedupe", "preallocate", "dontcache", "drain-ranks",
-                                       "drain-keep-last", "drain-keep-every", "verify"};
+                                       "dedupe", "preallocate", "dontcache",
+                                       "verify"};
     for (size_t i = 0; i < sizeof idle / sizeof idle[0]; i++) {
         if (strcmp(settings_value(settings, idle[i])->origin, "command line") == 0) {
             return error_set(err, ERR_USAGE, "--drive: --%s has no effect on a simulated drive",
@@ -43,10 +50,8 @@ static enum status check_spec(const struct spec *spec, struct error *err) {
     if (spec->dir != NULL) {
         return error_set(err, ERR_USAGE, "--drive: cannot be given together with --dir");
     }
-    if (spec->drain_to != NULL || spec->job.mode == JOB_TIERED) {
-        return error_set(err, ERR_USAGE, "%s: a simulated drive has no second one behind it; sync and async "
-                                         "are simulated",
-                         spec->drain_to != NULL ? "--drain-to" : "--mode tiered");
+    if (drain_check_settings(spec, err) != OK) {
+        return err->status;
     }
     if (spec->io.quota_bytes > 0 || spec->io.faults != NULL) {
         return error_set(err, ERR_USAGE, "--drive: --quota and --faults are for --dir");
@@ -218,8 +223,8 @@ enum status cmd_simulated(struct command_input *input, const volatile sig_atomic
     struct reading *reading = NULL;
     /* Where a tensor lies in a file is asked for by another parallelism alone. */
     enum shards_depth depth = spec->restore.reshard != NULL ? SHARDS_CONTENTS : SHARDS_SIZES;
-    if (check_spec(spec, err) != OK || check_reading(input, err) != OK ||
-        refuse_idle(&input->settings, err) != OK || set_defaults(input, err) != OK ||
+    if (set_defaults(input, err) != OK || check_spec(spec, err) != OK ||
+        check_reading(input, err) != OK || refuse_idle(&input->settings, err) != OK ||
         spec_set_classes(spec, err) != OK ||
         spec_shards(spec, spec->io.classes, depth, input->arena, plan, shards, err) != OK ||
         make_reading(input, shards, &reading, err) != OK) {
@@ -227,6 +232,9 @@ enum status cmd_simulated(struct command_input *input, const volatile sig_atomic
     }
     spec->job.commit = spec->commit == COMMIT_MANIFEST;
     spec->io.ranks = plan->ranks;
+    if (spec->drain_to != NULL) {
+        drain_choose_ranks(spec, shards);
+    }
     size_t count;
     const char *const *drives = simulate_drives(spec->drives, input->arena, &count);
     if (count == 0) {

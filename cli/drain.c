@@ -13,7 +13,7 @@
 
 enum { MOST_RANKS_UNASKED = 8 };
 
-static enum status check_settings(const struct spec *spec, struct error *err) {
+enum status drain_check_settings(const struct spec *spec, struct error *err) {
     const struct retention *keep = &spec->job.drain_keep;
     bool wanted = spec->job.mode == JOB_TIERED;
     if (wanted && spec->drain_to == NULL) {
@@ -33,7 +33,7 @@ static enum status check_settings(const struct spec *spec, struct error *err) {
         return error_set(err, ERR_USAGE, "--drain-to: with --mode sync nothing is copied; tiered or async "
                                          "is allowed");
     }
-    if (spec->dir == NULL) {
+    if (spec->dir == NULL && spec->drives == NULL) {
         return error_set(err, ERR_USAGE, "--drain-to: without --dir there is nothing to copy");
     }
     if (spec->commit != COMMIT_MANIFEST) {
@@ -106,10 +106,18 @@ static enum status check_room(const struct spec *spec, const struct shards *shar
                      count > 1 ? " of the system disk; --drain-keep-last bounds it" : "");
 }
 
+void drain_choose_ranks(struct spec *spec, const struct shards *shards) {
+    if (spec->job.drain_ranks == 0) {
+        spec->job.drain_ranks = shards->ranks < MOST_RANKS_UNASKED ? shards->ranks : MOST_RANKS_UNASKED;
+    }
+    uint32_t ranks = shards->ranks + (uint32_t)spec->job.drain_ranks;
+    spec->io.ranks = ranks > spec->io.ranks ? ranks : spec->io.ranks;
+}
+
 enum status drain_check(struct spec *spec, const struct shards *shards, uint64_t checkpoints,
                         bool resumed, struct error *err) {
     struct stat info;
-    if (check_settings(spec, err) != OK) {
+    if (drain_check_settings(spec, err) != OK) {
         return err->status;
     }
     if (spec->drain_to == NULL) {
@@ -119,11 +127,7 @@ enum status drain_check(struct spec *spec, const struct shards *shards, uint64_t
         (!resumed && check_room(spec, shards, &info, checkpoints, err) != OK)) {
         return err->status;
     }
-    if (spec->job.drain_ranks == 0) {
-        spec->job.drain_ranks = shards->ranks < MOST_RANKS_UNASKED ? shards->ranks : MOST_RANKS_UNASKED;
-    }
-    uint32_t ranks = shards->ranks + (uint32_t)spec->job.drain_ranks;
-    spec->io.ranks = ranks > spec->io.ranks ? ranks : spec->io.ranks;
+    drain_choose_ranks(spec, shards);
     return OK;
 }
 

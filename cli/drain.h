@@ -14,6 +14,11 @@ struct drain {
     struct buffer_pool pool;
 };
 
+/* Which settings go together. */
+enum status drain_check_settings(const struct spec *spec, struct error *err);
+/* How many copiers there are, and with them the engine's ranks. */
+void drain_choose_ranks(struct spec *spec, const struct shards *shards);
+
 /* Which settings go together, how many copiers there are, and whether the folder can hold what it is to
  * hold of a pass of so many checkpoints. ERR_USAGE says what would be allowed. */
 enum status drain_check(struct spec *spec, const struct shards *shards, uint64_t checkpoints,

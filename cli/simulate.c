@@ -10,6 +10,7 @@
 #include "metrics/report_reads.h"
 #include "metrics/report_text.h"
 #include "sim/drive/drive_build.h"
+#include "sim/drive/two_drives.h"
 #include "sim/job/job.h"
 
 #include <math.h>
@@ -29,7 +30,10 @@ struct run {
     struct simulation *simulation;
     struct drive_engine_config config;
     struct strategy strategy;
-    struct engine *engine;
+    struct engine *engine;      /* the drive under test */
+    struct drive_engine_config second_config; /* of the drive that checkpoints are copied to */
+    const char *second_name;                  /* NULL: there is none */
+    struct engine *second, *target; /* target: both, or the one */
     struct recorder recorder;
     struct job job;
     struct watch watch;
@@ -159,19 +163,22 @@ static enum status take_checkpoint(void *context, struct checkpoint_record *reco
     return OK;
 }
 
-static enum status read_drive(struct run *run, struct error *err) {
+/* One drive by its name in `option`, for the host of this run. */
+static enum status read_one(struct run *run, const char *option, const char *name,
+                            struct drive_sheet *sheet, struct drive_engine_config *config,
+                            struct error *err) {
     struct spec *spec = &run->input->spec;
     struct arena *arena = run->input->arena;
     const char *config_dir = spec->plan.config_dir;
     struct drive_config *drive = arena_new(arena, 1, sizeof *drive);
-    if (drive_config_read(run->simulation->drive, config_dir, arena, drive, err) != OK ||
-        drive_sheet_make(drive, DRIVE_AS_MEASURED, arena, &run->simulation->sheet, err) != OK) {
-        return error_wrap(err, "--drive");
+    if (drive_config_read(name, config_dir, arena, drive, err) != OK ||
+        drive_sheet_make(drive, DRIVE_AS_MEASURED, arena, sheet, err) != OK) {
+        return error_wrap(err, "%s", option);
     }
     const struct figure *slc = &drive->slc_stage_bytes;
     if (slc->value > 0) {
-        return error_set(err, ERR_USAGE, "--drive: '%s' has a slc_stage, which is not simulated; a "
-                                         "file without it is", drive->name);
+        return error_set(err, ERR_USAGE, "%s: '%s' has a slc_stage, which is not simulated; a file "
+                                         "without it is", option, drive->name);
     }
     struct host_config host;
     if (host_config_read(spec->host, config_dir, arena, &host, err) != OK) {
@@ -186,9 +193,21 @@ static enum status read_drive(struct run *run, struct error *err) {
         .memory_limit_bytes = spec->memory_limit_bytes,
         .seed = spec->io.payload.seed,
     };
-    drive_build(&run->simulation->sheet, &host, &choices, arena, &run->config);
-    run->config.readers = run->reading != NULL ? run->reading->plan.ranks : 0;
+    drive_build(sheet, &host, &choices, arena, config);
+    config->readers = run->reading != NULL ? run->reading->plan.ranks : 0;
     return OK;
+}
+
+static enum status read_drive(struct run *run, struct error *err) {
+    struct simulation *simulation = run->simulation;
+    run->second_name = run->input->spec.drain_to;
+    enum status status =
+        read_one(run, "--drive", simulation->drive, &simulation->sheet, &run->config, err);
+    if (status != OK || run->second_name == NULL) {
+        return status;
+    }
+    struct drive_sheet *sheet = arena_new(run->input->arena, 1, sizeof *sheet);
+    return read_one(run, "--drain-to", run->second_name, sheet, &run->second_config, err);
 }
 
 static enum status refuse_small(struct run *run, const struct shards *shards, struct error *err) {
@@ -244,12 +263,19 @@ static enum status check_fit(struct run *run, const struct shards *shards, struc
     if (fit == 0) {
         return refuse_small(run, shards, err);
     }
+    uint64_t second = run->second_config.capacity_bytes;
+    if (run->second_name != NULL && job_checkpoints_that_fit(&spec->job, shards, second, second) == 0) {
+        return error_set(err, ERR_USAGE, "--drain-to: '%s' is too small: not one checkpoint fits",
+                         run->second_name);
+    }
     if (plan_result_check(spec, fit, err) != OK || check_memory(run, shards, fit, err) != OK ||
         (spec->read > 0 && reading_check_number(&spec->restore, fit, err) != OK)) {
         return err->status;
     }
     plan_result_fill(&run->simulation->result.plan, shards, spec, fit);
     run->simulation->result.plan.memory_bytes = spec->memory_limit_bytes;
+    run->simulation->result.plan.drain_to = run->second_name;
+    run->simulation->result.plan.drain_ranks = spec->job.drain_ranks;
     run->simulation->result.plan.snapshot_bytes = strategy_memory_bytes(&run->strategy);
     return check_interval(spec, fit, err);
 }
@@ -261,12 +287,29 @@ static enum status refuse_memory(const char *drive, const struct error *why, str
     return error_set(err, ERR_USAGE, "--memory-limit: drive '%s': %s", drive, text);
 }
 
-static enum status open_drive(struct run *run, struct error *err) {
-    enum status status = drive_engine_open(&run->config, &run->engine, err);
+static enum status open_one(const struct drive_engine_config *config, const char *option,
+                            const char *drive, struct engine **engine, struct error *err) {
+    enum status status = drive_engine_open(config, engine, err);
     if (status == ERR_FAILED) {
-        return refuse_memory(run->simulation->drive, err, err);
+        return refuse_memory(drive, err, err);
     }
-    return status == OK ? OK : error_wrap(err, "--drive: '%s'", run->simulation->drive);
+    return status == OK ? OK : error_wrap(err, "%s: '%s'", option, drive);
+}
+
+static enum status open_drive(struct run *run, struct error *err) {
+    if (open_one(&run->config, "--drive", run->simulation->drive, &run->engine, err) != OK) {
+        return err->status;
+    }
+    run->target = run->engine;
+    if (run->second_name == NULL) {
+        return OK;
+    }
+    if (open_one(&run->second_config, "--drain-to", run->second_name, &run->second, err) != OK) {
+        engine_close(run->engine);
+        return err->status;
+    }
+    run->target = two_drives_open(run->engine, run->second);
+    return OK;
 }
 
 static void describe(struct run *run) {
@@ -309,9 +352,9 @@ static void watch_submit(struct engine *engine, struct io_request *request) {
 
 static struct engine *watched(struct run *run) {
     if (run->config.discard != DRIVE_DISCARD_FSTRIM) {
-        return run->engine;
+        return run->target;
     }
-    shim_init(&run->watch.shim, run->engine);
+    shim_init(&run->watch.shim, run->target);
     run->watch.shim.ops.submit = watch_submit;
     run->watch.run = run;
     run->watch.pass = 1;
@@ -439,7 +482,7 @@ enum status simulate_check(struct command_input *input, const struct shards *sha
     status = status == OK ? open_drive(run, err) : status;
     if (status == OK) {
         *name = run->simulation->sheet.drive.name;
-        engine_close(run->engine);
+        engine_close(run->target);
     }
     return status;
 }
@@ -475,7 +518,9 @@ enum status simulate_run(struct command_input *input, const struct shards *shard
     struct error failure;
     if (drive_engine_failure(run->engine, &failure) != OK) {
         status = refuse_memory(drive, &failure, err);
+    } else if (run->second != NULL && drive_engine_failure(run->second, &failure) != OK) {
+        status = refuse_memory(run->second_name, &failure, err);
     }
-    engine_close(run->engine);
+    engine_close(run->target);
     return status;
 }

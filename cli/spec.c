@@ -82,10 +82,10 @@ const struct setting_row spec_rows[] = {
     {.name = "dir", .type = SETTING_TEXT, .field = FIELD(dir), .placeholder = "DIR",
      .group = "Target", .commands = READ | CMD_VERIFY | CMD_CLEAN,
      .help = "existing folder on the drive under test; ckptsim works only in DIR/ckptsim"},
-    {.name = "drain-to", .type = SETTING_TEXT, .field = FIELD(drain_to), .placeholder = "DIR",
+    {.name = "drain-to", .type = SETTING_TEXT, .field = FIELD(drain_to), .placeholder = "DIR|DRIVE",
      .group = "Target", .commands = RUN,
-     .help = "of --mode tiered and async: existing folder that complete checkpoints are copied to in "
-             "the background; ckptsim works only in DIR/ckptsim"},
+     .help = "of --mode tiered and async: existing folder (with --drive: another simulated drive) that "
+             "complete checkpoints are copied to in the background"},
     {.name = "fill", .type = SETTING_NUMBER, .field = FIELD(job.fill.share), .fallback = "full",
      .choices = "full", .minimum = 0.0001, .maximum = 1, .placeholder = "full|88%",
      .group = "Target", .commands = RUN,

@@ -237,20 +237,32 @@ static void end_others(struct drive_engine *drive) {
     }
 }
 
-/* Moves time on to the next event. False where nothing will ever happen. */
-static bool step(struct drive_engine *drive) {
+uint64_t drive_engine_next_ns(struct engine *engine) {
+    struct drive_engine *drive = self(engine);
     serve(drive);
     if (drive->done_first != NULL) {
-        return true;
+        return 0;
     }
     share_rates(drive);
-    uint64_t ns = next_ns(drive);
-    if (ns == UINT64_MAX) {
-        return false;
-    }
+    return next_ns(drive);
+}
+
+void drive_engine_pass(struct engine *engine, uint64_t ns) {
+    struct drive_engine *drive = self(engine);
     pass_time(drive, ns);
     end_writing(drive);
     end_others(drive);
+}
+
+/* Moves time on to the next event. False where nothing will ever happen. */
+static bool step(struct drive_engine *drive) {
+    uint64_t ns = drive_engine_next_ns(&drive->base);
+    if (ns == UINT64_MAX) {
+        return false;
+    }
+    if (drive->done_first == NULL) {
+        drive_engine_pass(&drive->base, ns);
+    }
     return true;
 }
 

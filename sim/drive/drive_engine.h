@@ -109,4 +109,9 @@ void drive_engine_trim_free(struct engine *engine);
 const char *drive_discard_name(enum drive_discard discard);
 const char *drive_station_name(enum drive_station station);
 
+/* For two drives in one time (two_drives.h): how long until something happens in this one, by itself; 0:
+ * a completion is ready; UINT64_MAX: never. And lets so much time pass, at most that long. */
+uint64_t drive_engine_next_ns(struct engine *engine);
+void drive_engine_pass(struct engine *engine, uint64_t ns);
+
 #endif

@@ -218,7 +218,8 @@ static enum step wait_for_copies(struct job *job, struct error *err) {
     while (!job_stopping(job) && tier_copy_must_wait(job->copy, job->slot)) {
         job_wait(job);
     }
-    job->copy_wait_ns = engine_now(job->engine) - start_ns;
+    job->copy_wait_ns = engine_now(job->engine) - start_ns + job->pass_wait_ns;
+    job->pass_wait_ns = 0;
     return job->local.failure.error != 0 ? local_error(job, err) : step_of_copy(job, err);
 }
 
@@ -306,7 +307,9 @@ static enum step run_pass(struct job *job, struct error *err) {
     }
     if (job->pass == 1) {
         /* What fits into the second folder, too, says how many checkpoints later passes have. */
+        uint64_t start_ns = engine_now(job->engine);
         enum step step = job->config->passes > 1 ? finish_copies(job, err) : STEP_DONE;
+        job->pass_wait_ns = engine_now(job->engine) - start_ns;
         job->slots = job->slot - 1;
         if (step != STEP_DONE) {
             return step;
@@ -348,7 +351,7 @@ static void set_outcome(struct job *job, enum step step, const struct error *err
     } else if (job->drain_filled > 0) {
         result->outcome = RESULT_DRIVE_FULL;
         result->outcome_text = arena_printf(
-            result->arena, "a pass ended because the folder of --drain-to was full: checkpoint %llu, "
+            result->arena, "a pass ended because the target of --drain-to was full: checkpoint %llu, "
             "which is complete in --dir, could not be copied there and was removed from it",
             (unsigned long long)job->drain_filled);
     } else if (job->drive_filled || step == STEP_FULL) {

@@ -115,6 +115,7 @@ struct job {
     uint64_t slots;               /* slots written in pass 1; later passes use the same */
     struct tier local;            /* the folder that ranks write to */
     struct tier_copy *copy;       /* to a second folder, or NULL */
+    uint64_t pass_wait_ns;        /* for copies, between two passes; counts to the next checkpoint */
     uint64_t copy_wait_ns;        /* that the checkpoint under way waited for it, or RESULT_UNKNOWN */
     uint64_t drain_filled;        /* the slot that the second folder had no room for; 0: none */
     uint64_t checkpoint_start_ns, last_tick_ns;
