@@ -43,16 +43,10 @@ static void say(uint32_t number, const struct verify_verdict *verdict, struct ta
 /* ckpt-latest has to name a checkpoint that is there; while the newest is written over there is none. */
 static void say_latest(const struct folder *folder, struct tally *tally) {
     char name[MANIFEST_NAME];
-    if (!slots_latest(folder, name)) {
-        printf("latest     none\n");
-        return;
-    }
-    enum manifest_kind kind;
     uint32_t number;
-    bool good = manifest_parse_name(name, &kind, &number) && kind == MANIFEST_COMPLETE;
-    int fd = good ? folder_open_file(folder, name, O_RDONLY) : -1;
-    if (fd >= 0) {
-        close(fd);
+    if (!slots_latest(folder, name, &number)) {
+        printf("latest     none\n");
+    } else if (number > 0) {
         printf("latest     %s\n", name);
     } else {
         tally->damaged++;
@@ -73,7 +67,7 @@ struct contents {
     const struct slots *slots;
 };
 
-/* The layout's own pointer names a checkpoint that is there. It comes last, so that a process that was
+/* The layout's own pointer names a checkpoint that is complete. It comes last, so that a process that was
  * killed may leave none, or the one before. */
 struct pointer {
     struct text_sink sink;
@@ -92,8 +86,9 @@ static bool names_checkpoint(const struct contents *contents, uint64_t index, co
                              size_t length) {
     for (size_t i = 0; i < contents->slots->count; i++) {
         struct pointer pointer = {.sink = {keep_text}};
-        shards_marker_text(&contents->job.shards, index, contents->slots->numbers[i], &pointer.sink);
-        if (length == pointer.length && memcmp(found, pointer.text, length) == 0) {
+        uint32_t number = contents->slots->numbers[i];
+        shards_marker_text(&contents->job.shards, index, number, &pointer.sink);
+        if (slots_complete(contents->folder, number) && length == pointer.length && memcmp(found, pointer.text, length) == 0) {
             return true;
         }
     }
@@ -114,7 +109,7 @@ static enum status check_pointers(const struct contents *contents, struct error 
         ssize_t got = read(fd, found, sizeof found);
         close(fd);
         if (got < 0 || !names_checkpoint(contents, i, found, (size_t)got)) {
-            return error_set(err, ERR_FAILED, "'%s' names no checkpoint that is here",
+            return error_set(err, ERR_FAILED, "'%s' names no checkpoint that is complete here",
                              marker.file.path);
         }
     }

@@ -3,11 +3,9 @@
 #include "base/names.h"
 #include "cli/slots.h"
 
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 /* A complete checkpoint; by serial, which counts them over the run, they are ordered by age. */
 struct found {
@@ -34,16 +32,6 @@ enum status restore_set_check(const char *choice, struct error *err) {
                      "--checkpoint: '%s' is not newest, all or a checkpoint's number", choice);
 }
 
-static bool has_manifest(const struct folder *folder, uint32_t number) {
-    char name[MANIFEST_NAME];
-    manifest_name(MANIFEST_COMPLETE, number, name);
-    int fd = folder_open_file(folder, name, O_RDONLY);
-    if (fd >= 0) {
-        close(fd);
-    }
-    return fd >= 0;
-}
-
 enum status restore_set_manifest(const struct folder *folder, uint32_t number, struct arena *arena,
                                  struct manifest *manifest, struct error *err) {
     char name[MANIFEST_NAME];
@@ -60,13 +48,7 @@ enum status restore_set_manifest(const struct folder *folder, uint32_t number, s
  * over. What it names must be there. */
 static enum status latest_number(const struct folder *folder, uint32_t *number, struct error *err) {
     char name[MANIFEST_NAME];
-    *number = 0;
-    if (!slots_latest(folder, name)) {
-        return OK;
-    }
-    enum manifest_kind kind;
-    bool good = manifest_parse_name(name, &kind, number) && kind == MANIFEST_COMPLETE;
-    if (!good || !has_manifest(folder, *number)) {
+    if (slots_latest(folder, name, number) && *number == 0) {
         return error_set(err, ERR_FAILED, "'%s/%s' names '%s', which is no complete checkpoint; "
                                           "--checkpoint N or all reads what is there",
                          folder->path, MANIFEST_LATEST, name);
@@ -119,7 +101,7 @@ static enum status choose_among(struct restore_set *set, const char *choice, uin
     set->numbers = numbers;
     set->count = 1;
     if (parse_number(choice, &number)) {
-        if (!has_manifest(set->folder, number)) {
+        if (!slots_complete(set->folder, number)) {
             return no_such(set->folder, choice, numbers, count, err);
         }
         numbers[0] = number;
@@ -199,7 +181,7 @@ enum status restore_set_choose(struct restore_set *set, const struct folder *fol
     }
     size_t complete = 0;
     for (size_t i = 0; i < slots.count; i++) {
-        if (has_manifest(folder, slots.numbers[i])) {
+        if (slots_complete(folder, slots.numbers[i])) {
             slots.numbers[complete++] = slots.numbers[i];
         }
     }

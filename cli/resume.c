@@ -67,12 +67,7 @@ static enum status remove_unfinished(const struct spec *spec, const struct folde
     struct slots slots;
     enum status status = slots_find(folder, arena, &slots, err);
     for (size_t i = 0; status == OK && i < slots.count; i++) {
-        char name[MANIFEST_NAME];
-        manifest_name(MANIFEST_COMPLETE, slots.numbers[i], name);
-        int fd = folder_open_file(folder, name, O_RDONLY);
-        if (fd >= 0) {
-            close(fd);
-        } else {
+        if (!slots_complete(folder, slots.numbers[i])) {
             status = slots_remove(folder, slots.numbers[i], true, false, err);
         }
     }

@@ -75,7 +75,15 @@ static bool exists(const struct folder *folder, const char *name) {
     return fd >= 0;
 }
 
-bool slots_latest(const struct folder *folder, char *name) {
+bool slots_complete(const struct folder *folder, uint32_t number) {
+    char name[MANIFEST_NAME];
+    manifest_name(MANIFEST_COMPLETE, number, name);
+    return exists(folder, name);
+}
+
+bool slots_latest(const struct folder *folder, char *name, uint32_t *number) {
+    enum manifest_kind kind;
+    *number = 0;
     int fd = folder_open_file(folder, MANIFEST_LATEST, O_RDONLY);
     if (fd < 0) {
         return false;
@@ -87,6 +95,9 @@ bool slots_latest(const struct folder *folder, char *name) {
         *at = (unsigned char)*at < 0x20 || *at == 0x7f ? '?' : *at;
     }
     close(fd);
+    bool good = manifest_parse_name(name, &kind, number) && kind == MANIFEST_COMPLETE &&
+                slots_complete(folder, *number);
+    *number = good ? *number : 0;
     return true;
 }
 

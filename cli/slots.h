@@ -17,8 +17,12 @@ enum status slots_find(const struct folder *folder, struct arena *arena, struct 
 /* Whether the folder has a list of names for this checkpoint. */
 bool slots_listed(const struct folder *folder, uint32_t number);
 
-/* What ckpt-latest says, cut to a buffer of MANIFEST_NAME characters; false where there is none. */
-bool slots_latest(const struct folder *folder, char *name);
+/* Whether it has a manifest, which makes it complete. */
+bool slots_complete(const struct folder *folder, uint32_t number);
+
+/* What ckpt-latest says, cut to a buffer of MANIFEST_NAME characters; false where there is none. number
+ * becomes the complete checkpoint that it names, 0 where it names none. */
+bool slots_latest(const struct folder *folder, char *name, uint32_t *number);
 
 /* Removes the shards, manifest and list of names of one checkpoint: only what its own list names.
  * Without a readable list nothing is removed and the error says so, unless may_be_absent and there

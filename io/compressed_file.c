@@ -3,6 +3,7 @@
 #include "io/compressed_file.h"
 
 #include "io/codec.h"
+#include "io/file_io.h"
 
 #include <errno.h>
 #include <sys/stat.h>
@@ -10,18 +11,12 @@
 
 /* Until all bytes are there; 0 or an errno. */
 static int read_whole(int fd, uint8_t *bytes, uint64_t length, uint64_t offset, struct error *err) {
-    for (uint64_t used = 0; used < length;) {
-        ssize_t count = pread(fd, bytes + used, length - used, (off_t)(offset + used));
-        if (count == 0) {
-            error_set(err, ERR_FAILED, "the file ends within its seek table");
-            return EBADMSG;
-        }
-        if (count < 0 && errno != EINTR) {
-            return errno;
-        }
-        used += count > 0 ? (uint64_t)count : 0;
+    ssize_t count = file_read(fd, bytes, length, offset);
+    if (count >= 0 && (uint64_t)count < length) {
+        error_set(err, ERR_FAILED, "the file ends within its seek table");
+        return EBADMSG;
     }
-    return 0;
+    return count < 0 ? (int)-count : 0;
 }
 
 /* The windows that the writer made of so many bytes, and no others. */

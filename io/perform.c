@@ -4,24 +4,16 @@
 
 #include "base/check.h"
 #include "io/content.h"
+#include "io/file_io.h"
 #include "io/perform_codec.h"
 #include "io/residency.h"
 
 #include <errno.h>
 #include <fcntl.h>
-#include <linux/magic.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <sys/uio.h>
-#include <sys/vfs.h>
 #include <unistd.h>
 #include <uv.h>
-
-#ifndef RWF_DONTCACHE
-#define RWF_DONTCACHE 0x80
-#endif
-
-#define PROBE_PATH FOLDER_PROBE
 
 enum { FULL_PART = 8 }; /* less than an eighth free: all but full */
 
@@ -29,16 +21,6 @@ enum { PIECE_BYTES = 1024 * 1024 };
 _Static_assert(PIECE_BYTES % PAYLOAD_BLOCK == 0, "pieces are whole blocks");
 
 uint64_t perform_now(const struct perform *perform) { return uv_hrtime() - perform->start_ns; }
-
-static ssize_t write_at(int fd, const void *bytes, size_t length, uint64_t offset, int flags) {
-    struct iovec vector = {.iov_base = (void *)(uintptr_t)bytes, .iov_len = length};
-    ssize_t count;
-    do {
-        count = flags != 0 ? pwritev2(fd, &vector, 1, (off_t)offset, flags)
-                           : pwrite(fd, bytes, length, (off_t)offset);
-    } while (count < 0 && errno == EINTR);
-    return count < 0 ? -errno : count;
-}
 
 static size_t whole_blocks(size_t length) {
     return (length + PAYLOAD_BLOCK - 1) / PAYLOAD_BLOCK * PAYLOAD_BLOCK;
@@ -205,7 +187,7 @@ static void settle_short(struct perform *perform, struct io_request *request,
         request->done_bytes = 0; /* a part of a frame holds nothing */
     }
     size_t from = request->file->direct ? taken / PAYLOAD_BLOCK * PAYLOAD_BLOCK : taken;
-    ssize_t result = write_at(request->file->fd, (const uint8_t *)write->bytes + from,
+    ssize_t result = file_write(request->file->fd, (const uint8_t *)write->bytes + from,
                               write->length_bytes - from, write->offset + from, write->flags);
     request->short_write = result >= 0;
     request->error = result < 0 ? (int)-result : EIO;
@@ -231,7 +213,7 @@ void perform_settle_write(struct perform *perform, struct io_request *request,
     if (refused || result == -EAGAIN || result == -EINTR) {
         request->begin_ns = perform_now(perform);
         result =
-            write_at(request->file->fd, used.bytes, used.length_bytes, used.offset, used.flags);
+            file_write(request->file->fd, used.bytes, used.length_bytes, used.offset, used.flags);
         request->end_ns = perform_now(perform);
     }
     request->error = 0;
@@ -264,7 +246,7 @@ static void write_once(struct perform *perform, struct io_request *request,
     struct perform_write write = perform_prepare_write(perform, request, tools);
     request->begin_ns = perform_now(perform);
     ssize_t result =
-        write_at(request->file->fd, write.bytes, write.length_bytes, write.offset, write.flags);
+        file_write(request->file->fd, write.bytes, write.length_bytes, write.offset, write.flags);
     request->end_ns = perform_now(perform);
     perform_settle_write(perform, request, &write, result);
 }
@@ -309,25 +291,6 @@ static void do_write(struct perform *perform, struct io_request *request,
 
 /* Reading. */
 
-/* Until length bytes are there or the file ends; bytes or a negative errno. */
-static ssize_t read_at(int fd, void *bytes, size_t length, uint64_t offset) {
-    size_t used = 0;
-    while (used < length) {
-        ssize_t count = pread(fd, (uint8_t *)bytes + used, length - used, (off_t)(offset + used));
-        if (count < 0 && errno == EINTR) {
-            continue;
-        }
-        if (count < 0) {
-            return -errno;
-        }
-        used += (size_t)count;
-        if (count == 0 || used % PAYLOAD_BLOCK != 0) {
-            break; /* the end: a direct read goes on at a whole block only */
-        }
-    }
-    return (ssize_t)used;
-}
-
 static void *content_buffer(const struct io_request *request, const struct perform_tools *tools) {
     return request->memory != NULL ? request->memory : tools->buffer;
 }
@@ -351,7 +314,7 @@ struct perform_read perform_prepare_read(const struct perform *perform, struct i
 static ssize_t read_rest(struct perform *perform, struct io_request *request,
                          const struct perform_read *read, size_t there) {
     size_t from = there / PAYLOAD_BLOCK * PAYLOAD_BLOCK;
-    ssize_t more = read_at(request->file->fd, (uint8_t *)read->bytes + from,
+    ssize_t more = file_read(request->file->fd, (uint8_t *)read->bytes + from,
                            read->length_bytes - from, read->offset + from);
     request->end_ns = perform_now(perform);
     return more < 0 ? more : (ssize_t)from + more;
@@ -393,7 +356,7 @@ static void do_read(struct perform *perform, struct io_request *request,
     struct perform_read read = perform_prepare_read(perform, request, tools);
     request->begin_ns = perform_now(perform);
     ssize_t result = read.error != 0 ? -read.error
-                                     : read_at(request->file->fd, read.bytes, read.length_bytes,
+                                     : file_read(request->file->fd, read.bytes, read.length_bytes,
                                                read.offset);
     request->end_ns = perform_now(perform);
     perform_settle_read(perform, request, &read, tools, result);
@@ -505,86 +468,4 @@ void perform_finish(struct io_request *request) {
         request->done_bytes = request->op == IO_COLD ? request->done_bytes : 0;
     }
     request->short_write = request->short_write && request->op == IO_WRITE;
-}
-
-/* Finding out. */
-
-/* 0 where a block can be written to a new file opened with these flags. */
-static int try_write(const struct folder *folder, int open_flags, int write_flags) {
-    _Alignas(PAYLOAD_BLOCK) static const uint8_t block[PAYLOAD_BLOCK];
-    int fd = folder_open_file(folder, PROBE_PATH, O_WRONLY | O_CREAT | O_TRUNC | open_flags);
-    /* Gone at once, so that nothing stays behind if the program is killed here; an opening that is
-     * refused may have made it all the same. */
-    folder_remove(folder, PROBE_PATH);
-    if (fd < 0) {
-        return -fd;
-    }
-    ssize_t result = write_at(fd, block, sizeof block, 0, write_flags);
-    close(fd);
-    return result < 0 ? (int)-result : 0;
-}
-
-static bool is_refusal(int error) { return error == EINVAL || error == EOPNOTSUPP; }
-
-static bool is_memory(const struct folder *folder) {
-    struct statfs info;
-    return fstatfs(folder->fd, &info) == 0 &&
-           (info.f_type == TMPFS_MAGIC || info.f_type == RAMFS_MAGIC);
-}
-
-static enum status probe_direct(struct perform_tier *tier, int wanted, struct error *err) {
-    tier->direct_why = "asked for";
-    if (wanted == IO_DIRECT_OFF) {
-        return OK;
-    }
-    if (wanted == IO_DIRECT_AUTO && is_memory(tier->folder)) {
-        tier->direct_why = "the file system is memory";
-        return OK;
-    }
-    /* Any other failure, a full drive say, is no refusal and comes back when it matters. */
-    tier->direct = !is_refusal(try_write(tier->folder, O_DIRECT, 0));
-    if (wanted == IO_DIRECT_ON && !tier->direct) {
-        return error_set(err, ERR_USAGE,
-                         "--direct: 'on' for '%s', but this file system refuses O_DIRECT; auto or "
-                         "off is allowed",
-                         tier->folder->path);
-    }
-    if (wanted == IO_DIRECT_AUTO) {
-        tier->direct_why = tier->direct ? "it works" : "the file system refuses it";
-    }
-    return OK;
-}
-
-static enum status init_tier(struct perform_tier *tier, const struct engine_config *config,
-                             const struct folder *folder, struct error *err) {
-    tier->folder = folder;
-    tier->preallocate = config->preallocate;
-    tier->dontcache = config->dontcache != IO_DONTCACHE_OFF &&
-                      !is_refusal(try_write(folder, 0, RWF_DONTCACHE));
-    return probe_direct(tier, config->direct, err);
-}
-
-enum status perform_init(struct perform *perform, const struct engine_config *config,
-                         struct error *err) {
-    CHECK(config->folder != NULL);
-    *perform = (struct perform){.config = *config, .start_ns = uv_hrtime()};
-    enum status status = init_tier(&perform->tiers[0], config, config->folder, err);
-    if (status == OK && config->second_folder != NULL) {
-        status = init_tier(&perform->tiers[1], config, config->second_folder, err);
-    }
-    return status;
-}
-
-void perform_facts(const struct perform *perform, struct facts *facts) {
-    const struct perform_tier *first = &perform->tiers[0], *second = &perform->tiers[1];
-    facts_text(facts, "direct", first->direct ? "on" : "off");
-    facts_text(facts, "direct_because", first->direct_why);
-    facts_text(facts, "dontcache", first->dontcache ? "on" : "off");
-    facts_text(facts, "preallocate", first->preallocate ? "on" : "off");
-    if (second->folder != NULL) {
-        facts_text(facts, "drain_direct", second->direct ? "on" : "off");
-        facts_text(facts, "drain_direct_because", second->direct_why);
-        facts_text(facts, "drain_dontcache", second->dontcache ? "on" : "off");
-        facts_text(facts, "drain_preallocate", second->preallocate ? "on" : "off");
-    }
 }

@@ -3,6 +3,7 @@
 #include "io/codec.h"
 #include "io/compressed_file.h"
 #include "io/crc32.h"
+#include "io/file_io.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -35,25 +36,6 @@ static bool damaged(struct file_check *check, const char *what, uint64_t offset)
     return false;
 }
 
-/* Fills the buffer from offset; short only at the end of the file. Negative errno on failure. */
-static ssize_t read_chunk(int fd, char *buffer, size_t size, uint64_t offset) {
-    size_t used = 0;
-    while (used < size) {
-        ssize_t got = pread(fd, buffer + used, size - used, (off_t)(offset + used));
-        if (got < 0 && errno == EINTR) {
-            continue;
-        }
-        if (got < 0) {
-            return -errno;
-        }
-        if (got == 0) {
-            break;
-        }
-        used += (size_t)got;
-    }
-    return (ssize_t)used;
-}
-
 /* How many of these bytes are those that were written at this offset. */
 static size_t right_bytes(const struct file_check *check, uint64_t offset, const char *bytes,
                           size_t length) {
@@ -82,7 +64,7 @@ static bool check_bytes(struct file_check *check) {
     for (uint64_t offset = 0; offset < entry->bytes;) {
         uint64_t left = entry->bytes - offset;
         size_t want = left < check->size ? (size_t)left : check->size;
-        ssize_t got = read_chunk(check->fd, check->buffer, want, offset);
+        ssize_t got = file_read(check->fd, check->buffer, want, offset);
         if (got < 0) {
             return damaged(check, error_words((int)-got), offset);
         }
@@ -106,7 +88,7 @@ static bool check_window(struct file_check *check, const struct seek_table *tabl
     uint64_t offset = table->points[window].raw_offset;
     size_t raw_bytes = seek_table_raw_bytes(table, window);
     size_t stored_bytes = seek_table_stored_bytes(table, window);
-    ssize_t got = read_chunk(check->fd, unpacker->stored, stored_bytes,
+    ssize_t got = file_read(check->fd, unpacker->stored, stored_bytes,
                              table->points[window].stored_offset);
     struct error err;
     if (got < 0) {
@@ -176,7 +158,7 @@ static void check_marker(const struct folder *folder, const struct manifest_mark
     uint64_t offset = 0;
     uint32_t crc = 0;
     ssize_t got;
-    while ((got = read_chunk(fd, buffer, size, offset)) > 0) {
+    while ((got = file_read(fd, buffer, size, offset)) > 0) {
         crc = crc32_more(crc, buffer, (size_t)got);
         offset += (uint64_t)got;
     }

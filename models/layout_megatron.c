@@ -174,19 +174,7 @@ static void file_tensor(const struct plan *plan, uint32_t rank, uint64_t index, 
 }
 
 static enum status check(const struct plan *plan, struct error *err) {
-    const struct parallelism *parallelism = &plan->parallelism;
-    if (parallelism->tp % parallelism->etp != 0) {
-        return error_set(err, ERR_USAGE,
-                         "--etp %llu does not divide --tp %llu: two ranks of --layout megatron "
-                         "would write one file",
-                         (unsigned long long)parallelism->etp, (unsigned long long)parallelism->tp);
-    }
-    if (distributed(plan) && plan->optimizer == OPTIMIZER_MUON) {
-        return error_set(err, ERR_USAGE,
-                         "--optimizer muon does not go with the distributed optimizer (--zero 1); "
-                         "--zero 0 is allowed");
-    }
-    return OK;
+    return megatron_check(plan, distributed(plan), err);
 }
 
 static uint64_t markers(const struct plan *plan) {

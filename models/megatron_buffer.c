@@ -90,3 +90,18 @@ struct megatron_buffer megatron_buffer(const struct plan *plan, uint64_t stage, 
     }
     return buffer;
 }
+
+/* With another etp two ranks would write one file. */
+enum status megatron_check(const struct plan *plan, bool distributed, struct error *err) {
+    const struct parallelism *parallelism = &plan->parallelism;
+    if (parallelism->tp % parallelism->etp != 0) {
+        return error_set(err, ERR_USAGE, "--etp %llu does not divide --tp %llu; a divisor is allowed",
+                         (unsigned long long)parallelism->etp, (unsigned long long)parallelism->tp);
+    }
+    if (distributed && plan->optimizer == OPTIMIZER_MUON) {
+        return error_set(err, ERR_USAGE,
+                         "--optimizer muon does not go with the distributed optimizer (--zero 1); "
+                         "--zero 0 is allowed");
+    }
+    return OK;
+}

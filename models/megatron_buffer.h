@@ -25,4 +25,7 @@ struct megatron_buffer {
 struct megatron_buffer megatron_buffer(const struct plan *plan, uint64_t stage, uint64_t chunk,
                                        bool expert);
 
+/* What both layouts of Megatron refuse; distributed: its optimizer is. ERR_USAGE. */
+enum status megatron_check(const struct plan *plan, bool distributed, struct error *err);
+
 #endif

@@ -45,7 +45,6 @@ struct measure {
     struct format_file *formats;
     uint64_t *sizes;
     struct tensor **tensors;
-    const char **paths;
 };
 
 static bool classes_differ(const struct payload *classes) {
@@ -114,15 +113,16 @@ enum { TENSOR_MEMORY_BYTES = 128 };
 /* Before minutes are spent on what is going to be refused. */
 static enum status estimate_memory(const struct measure *measure, struct error *err) {
     uint64_t tensors = 0;
+    if (measure->depth == SHARDS_SIZES) {
+        return OK; /* sizes take next to none */
+    }
     for (uint32_t rank = 0; rank < measure->plan->ranks; rank++) {
         for (uint64_t i = 0; i < measure->plan->shares[rank].files; i++) {
             tensors += plan_tensors(measure->plan, rank, i);
         }
     }
     uint64_t each = TENSOR_MEMORY_BYTES + (measure->keeps_tensors ? sizeof(struct tensor) : 0);
-    return measure->depth == SHARDS_SIZES || tensors < SHARDS_MEMORY_BYTES / each
-               ? OK
-               : refuse_memory(measure, err);
+    return tensors < SHARDS_MEMORY_BYTES / each ? OK : refuse_memory(measure, err);
 }
 
 static enum status measure_ranks(struct measure *measure, uint64_t before, struct error *err) {
